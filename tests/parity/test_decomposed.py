@@ -8,7 +8,7 @@ from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
-from heedful.models.internals.alti_globenc import ContributionsComputation, LayerStructure
+from heedful.models.internals.alti_globenc import LayerStructure, contributions_by_layer
 from heedful.models.transformer.from_pretrained import from_model
 from heedful.numerics.tensor.attention_maps import multiply_layers
 from heedful.numerics.tensor.vector_parts import normalise_rows
@@ -36,7 +36,7 @@ def ids_of(context):
 @pytest.mark.parametrize("name", HAND)
 def test_contributions_are_those_of_plain_loops(name, way):
     context = sat(name)
-    found = context.cached(ContributionsComputation(way))
+    found = context.cached(contributions_by_layer, way)
     for row, ids in enumerate(ids_of(context)):
         for layer, wanted in enumerate(reference_decomposition.contributions(name, ids, way)):
             close(found[layer][row, : len(ids), : len(ids)], wanted, rtol=1e-9, atol=1e-9)
@@ -81,7 +81,7 @@ def test_parts_and_biases_make_up_every_layer(name, monkeypatch):
         return parts, whole
 
     monkeypatch.setattr(LayerStructure, "attention_parts", noted)
-    sat(name).cached(ContributionsComputation("alti"))
+    sat(name).cached(contributions_by_layer, "alti")
     assert max(gaps) < (1e-5 if tiny_models.FAMILIES[name].dtype == torch.float32 else 1e-12)
     assert norms == [2 if name in POST else 0] * tiny_models.FAMILIES[name].layers
 
@@ -90,7 +90,7 @@ def test_parts_and_biases_make_up_every_layer(name, monkeypatch):
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama"])
 def test_rows_sum_to_one_and_look_back_only_where_the_model_does(name, way):
     context = sat(name)
-    for one in context.cached(ContributionsComputation(way)):
+    for one in context.cached(contributions_by_layer, way):
         rows = normalise_rows(one)
         close(rows.sum(-1), torch.ones_like(rows[..., 0]))
         assert (rows >= 0).all()
@@ -99,7 +99,7 @@ def test_rows_sum_to_one_and_look_back_only_where_the_model_does(name, way):
             assert not tiny_models.FAMILIES[name].causal or not row[present].triu(1).any()
     found = methods.build(way)(context, context.predicted).scores
     wanted = multiply_layers(
-        [normalise_rows(one) for one in context.cached(ContributionsComputation("alti"))]
+        [normalise_rows(one) for one in context.cached(contributions_by_layer, "alti")]
     )
     if way == "alti":
         read = context.subject.row_at_position(context.batch, wanted)

@@ -9,7 +9,7 @@ from heedful.core.errors import NotApplicable
 from heedful.methods import methods
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals import decompx
-from heedful.models.internals.alti_globenc import ContributionsComputation, LayerStructure
+from heedful.models.internals.alti_globenc import LayerStructure, contributions_by_layer
 from heedful.models.internals.decompx import (
     LinearisedPass,
     decompose_with_separate_bias,
@@ -270,7 +270,7 @@ def test_a_trained_encoder_is_made_up_of_its_parts(monkeypatch):
         return parts, whole
 
     monkeypatch.setattr(LayerStructure, "attention_parts", noted)
-    context.cached(ContributionsComputation("alti"))
+    context.cached(contributions_by_layer, "alti")
     assert len(gaps) == 6
     assert max(gaps) < 1e-5
     target = context.predicted

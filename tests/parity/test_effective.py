@@ -17,8 +17,8 @@ from heedful.models.attention_access.scope import Scope
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals import identifiability
 from heedful.models.internals.identifiability import (
-    AttentionBlocksComputation,
-    EffectiveAttentionComputation,
+    compute_attention_blocks,
+    compute_effective_attention,
 )
 from heedful.models.perturbed.perturbed_embeddings import PerturbedSubject
 from heedful.models.transformer.from_pretrained import from_model
@@ -87,7 +87,7 @@ def test_it_is_attention_less_its_part_in_the_null_space(name, layer, head):
 def test_what_a_head_gives_out_is_the_same_by_the_models_own_weights(name):
     context, last = sat(everywhere(name)), slice(-1 if name == "bart" else 0, None)
     for layer in range(len(context.forward.maps)):
-        seen = context.cached(EffectiveAttentionComputation(layer))
+        seen = context.cached(compute_effective_attention, layer)
         for b, text in enumerate(attention_families.TEXTS):
             rows, carried = written_out(name, text, layer)
             ours = seen.effective[b][:, : rows.shape[1], : rows.shape[2]].numpy()
@@ -101,9 +101,9 @@ def test_what_a_head_gives_out_is_the_same_by_the_models_own_weights(name):
 def test_what_a_head_gives_out_is_the_same_by_what_the_block_adds(name):
     context = sat(everywhere(name))
     read = torch.tensor([[False, False, True]] * 3) if name == "marian" else context.batch.present
-    for layer, block in enumerate(context.cached(AttentionBlocksComputation())):
+    for layer, block in enumerate(context.cached(compute_attention_blocks)):
         added, _ = block.projected_values()
-        apart = context.cached(EffectiveAttentionComputation(layer)).effective - block.call.weights
+        apart = context.cached(compute_effective_attention, layer).effective - block.call.weights
         gap = torch.einsum("bhqk,bkhd->bhqd", apart, added).abs().amax((1, 3))
         assert float(gap[read].max()) < 1e-10
 
@@ -113,7 +113,7 @@ def test_the_model_says_the_same_without_the_part(name):
     subject = everywhere(name)
     context = sat(subject)
     layers = [
-        context.cached(EffectiveAttentionComputation(layer))
+        context.cached(compute_effective_attention, layer)
         for layer in range(len(context.forward.maps))
     ]
     heard = []
@@ -158,7 +158,7 @@ def test_equal_values_see_the_sum_and_values_of_zero_see_nothing(bias):
     value.bias.fill_(bias)
     context = sat(from_model(model, tiny_models.tokenizer("bert"), scope=Scope(position="first")))
     found = methods.build("effective_attention")(context, context.predicted).scores
-    seen = context.cached(EffectiveAttentionComputation(1))
+    seen = context.cached(compute_effective_attention, 1)
     for b, keys in enumerate(context.batch.present.sum(-1).tolist()):
         even = 1.0 / keys if bias else 0.0
         close(found[b][context.batch.mask[b]], torch.full((keys - 2,), even).double())
@@ -175,7 +175,7 @@ def test_keys_are_counted_that_the_row_may_see(name):
     where = attention_families.subject(name).position(context.batch)
     for b, row in enumerate(attention_families.allowed(name, context.batch, order)):
         assert (
-            float(context.cached(EffectiveAttentionComputation(order)).keys[b])
+            float(context.cached(compute_effective_attention, order).keys[b])
             == int(row[where[b]].sum()) / D
         )
 
@@ -185,7 +185,7 @@ def test_layers_and_heads_are_chosen_as_those_of_attention(heads):
     context = sat(attention_families.subject("gpt2"))
     where = context.subject.position(context.batch)
     for layer in (0, 1, -1):
-        whole = context.cached(EffectiveAttentionComputation(layer % 2)).effective[
+        whole = context.cached(compute_effective_attention, layer % 2).effective[
             torch.arange(3), :, where
         ]
         wanted = whole.mean(1) if heads == "mean" else getattr(whole, f"a{heads}")(1)
@@ -313,8 +313,8 @@ def test_a_part_that_has_an_effect_is_refused_and_the_model_is_left_as_it_was(mo
 
 def test_a_map_that_is_not_linear_is_refused():
     context = sat(attention_families.subject("bert"))
-    last = context.cached(AttentionBlocksComputation())[1]
-    context.cached(AttentionBlocksComputation())[1] = replace(last, output=last.output * 1.1)
+    last = context.cached(compute_attention_blocks)[1]
+    context.cached(compute_attention_blocks)[1] = replace(last, output=last.output * 1.1)
     with pytest.raises(NotApplicable, match=r"^effective_attention is refused: what the keys add"):
         methods.build("effective_attention")(context, context.predicted)
 
@@ -335,9 +335,9 @@ def test_on_a_trained_model():
     subject = from_model(head, transformers.AutoTokenizer.from_pretrained(folder))
     text = "the film is fine , and in places it is so very dull that nobody could say why . "
     context = sat(subject, [3 * text, "so fine"])
-    for layer, block in enumerate(context.cached(AttentionBlocksComputation())):
+    for layer, block in enumerate(context.cached(compute_attention_blocks)):
         added, _ = block.projected_values()
-        seen = context.cached(EffectiveAttentionComputation(layer))
+        seen = context.cached(compute_effective_attention, layer)
         gap = seen.effective[:, :, 0] - block.call.weights[:, :, 0]
         assert float(torch.einsum("bhk,bkhd->bhd", gap, added.double()).abs().max()) < 1e-5
         assert (seen.unseen[0] > 0.001).all()  # 56 keys, 32 dimensions

@@ -128,17 +128,10 @@ def warn_patent() -> None:
     logging.getLogger("heedful").warning(PATENT_NOTICE)
 
 
-@runtime_checkable
-class HasPrerequisite(Protocol):
-    """A method that applies to no model until something is made for it, such as an explainer."""
-
-    @property
-    def prerequisite_message(self) -> str | None: ...
-
-
-def missing_prerequisite(part: object) -> str | None:
-    """What must be made before a method can be used, and how; None where nothing is missing."""
-    return part.prerequisite_message if isinstance(part, HasPrerequisite) else None
+def missing_prerequisite(part: Method) -> str | None:
+    """What must be made for a method before it can be used, such as an explainer, and how."""
+    message: str | None = getattr(part, "prerequisite_message", None)
+    return message
 
 
 def ready_methods() -> tuple[str, ...]:

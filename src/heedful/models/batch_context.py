@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Float64, Int
@@ -26,16 +26,10 @@ from heedful.numerics.tensor.attention_maps import read_rows
 
 DECODER_TOLERANCE = 1e-4  # largest difference of the logits decoded under the model's own attention
 
-Result_co = TypeVar("Result_co", covariant=True)
+Arguments = ParamSpec("Arguments")
+ResultT = TypeVar("ResultT")
 VariantLogits = tuple[Int[Tensor, "M"], Int[Tensor, "M"], Float[Tensor, "D C"]]
 """Indices of some variants, their rows in one pass, and the logits of that pass."""
-
-
-@runtime_checkable
-class Computation(Hashable, Protocol[Result_co]):
-    """A hashable function of a batch context, whose result is cached in it."""
-
-    def __call__(self, context: "BatchContext") -> Result_co: ...
 
 
 def attended_state(batch: Batch, forward: Forward) -> Float64[Tensor, "B D"]:
@@ -73,11 +67,17 @@ class BatchContext:
     texts: Sequence[Encoded] = ()
     cache: dict[Hashable, Any] = field(default_factory=dict)
 
-    def cached(self, part: Computation[Result_co]) -> Result_co:
-        """Return the result of a computation, run once; equal settings are equal computations."""
-        if part not in self.cache:
-            self.cache[part] = part(self)
-        result: Result_co = self.cache[part]
+    def cached(
+        self,
+        part: Callable[Concatenate["BatchContext", Arguments], ResultT],
+        *args: Arguments.args,
+        **settings: Arguments.kwargs,
+    ) -> ResultT:
+        """The result of part(context, …), computed once; parts and arguments must be hashable."""
+        key = (part, *args, *settings.items()) if args or settings else part
+        if key not in self.cache:
+            self.cache[key] = part(self, *args, **settings)
+        result: ResultT = self.cache[key]
         return result
 
     @property

@@ -6,7 +6,7 @@ transformer.
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
 from importlib.metadata import version
@@ -21,6 +21,7 @@ from heedful.core.timing import Progress, no_progress
 from heedful.core.values import Example
 from heedful.data.dataset import Dataset
 from heedful.data.read import read
+from heedful.models.protocols import Subject
 from heedful.models.recurrent.classifier import AttentionClassifier, Shape
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
@@ -56,7 +57,7 @@ def fit(
     dev = _align_dev_labels(train, dev)
     examples = split_dev(train, dev)
     subject, found = _init_from_texts(examples[0], train.labels, recipe)
-    texts = [_encode(subject, some, recipe.min_words) for some in examples]
+    texts = [encode_texts(subject, some, min_words=recipe.min_words) for some in examples]
     checkpoint = None
     if kept is not None:
         details = {"model": subject.fingerprint(), "torch": torch.__version__}
@@ -100,7 +101,7 @@ def finetune(
     subject, new_weights = new_classifier(
         recipe.encoder, train.labels, seed=recipe.seed, max_tokens=recipe.max_tokens
     )
-    texts = [_encode(subject, some) for some in examples]
+    texts = [encode_texts(subject, some, min_words=0) for some in examples]
     trainable = TransformerTrainable(subject, recipe)
     trainer = _build_trainer(trainable, texts, EarlyStopping(recipe.epochs))
     versions = {name: version(name) for name in IDENTITY_PACKAGES}
@@ -146,10 +147,7 @@ def describe_data(train: Dataset, texts: int) -> dict[str, Any]:
 
 def _describe_dev(dev: Dataset | None, texts: int) -> dict[str, Any]:
     """The dev data as recorded in a model's history."""
-    return {
-        "texts": texts,
-        "source": "a tenth of train, by hash" if dev is None else "dev split",
-    }
+    return {"texts": texts, "source": "a tenth of train, by hash" if dev is None else "dev split"}
 
 
 def training_identity(
@@ -178,17 +176,14 @@ def split_dev(train: Dataset, dev: Dataset | None) -> tuple[list[Example], list[
     texts = list(train)
     if dev is not None:
         return texts, list(dev)
-    held_out = [_in_dev_tenth(example.text) for example in texts]
+    keys = (example.text.encode("utf-8", "surrogatepass") for example in texts)
+    held_out = [blake2b(key, digest_size=8).digest()[0] % 10 == 0 for key in keys]
     if not any(held_out) or all(held_out):
         raise DataError(f"{train.name} has {len(texts)} texts: too few to set some aside as dev.")
     return (
         [example for example, out in zip(texts, held_out, strict=True) if not out],
         [example for example, out in zip(texts, held_out, strict=True) if out],
     )
-
-
-def _in_dev_tenth(text: str) -> bool:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()[0] % 10 == 0
 
 
 def _init_from_texts(
@@ -231,9 +226,8 @@ def init_recurrent_subject(
     return RecurrentSubject(network, vocabulary, recipe.tokenizer, labels, recipe.max_words), found
 
 
-def _encode(
-    subject: RecurrentSubject | TransformerSubject, texts: Sequence[Example], min_words: int = 0
-) -> list[Encoded]:
+def encode_texts(subject: Subject, texts: Iterable[Example], *, min_words: int) -> list[Encoded]:
+    """The texts with at least so many words to explain."""
     encoded = (subject.encode(one) for one in texts)
     return [one for one in encoded if one.explained_tokens >= min_words]
 

@@ -21,6 +21,7 @@ from heedful.core.timing import Progress, no_progress
 from heedful.core.values import Example
 from heedful.data.batching import batches_for
 from heedful.data.dataset import Dataset
+from heedful.models.batch_context import BatchContext
 from heedful.models.diffmask import (
     Explainer,
     GateNetwork,
@@ -32,10 +33,10 @@ from heedful.models.diffmask import (
     save_explainer,
 )
 from heedful.models.internals.hidden_states import read_hidden_states
-from heedful.models.protocols import HasLogitsOnly, HasMaskEmbedding, Subject
+from heedful.models.protocols import HasMaskEmbedding, Subject
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.tensor.distributions import kl_of_logits, positions_first
-from heedful.training.fit import describe_data, split_dev, training_identity
+from heedful.training.fit import describe_data, encode_texts, split_dev, training_identity
 from heedful.training.loop.epochs import (
     Checkpoint,
     EarlyStopping,
@@ -143,9 +144,8 @@ def evaluate_gates(
     explainer.require_model(subject)
     lagrangian = LagrangianGates(copy.deepcopy(explainer.gates).float())
     frozen = _as_float32(subject)
-    trainer = DiffMaskTrainer(
-        frozen, Masking(seed=seed), lagrangian, (), _encode_texts(frozen, texts)
-    )
+    encoded = encode_texts(frozen, texts, min_words=1)
+    trainer = DiffMaskTrainer(frozen, Masking(seed=seed), lagrangian, (), encoded)
     return trainer.evaluate_gates_by_layer()
 
 
@@ -198,10 +198,7 @@ class FrozenPass:
         mask = self.batch.mask.to(gates.device)
         full = torch.where(mask, gates, 1.0).to(self.embedded)
         gated = blend_with_blank(self.embedded, full, blank.to(self.embedded))
-        if isinstance(self.subject, HasLogitsOnly):
-            logits = self.subject.run_logits(self.batch, gated)
-        else:
-            logits = self.subject.forward(self.batch, gated).logits
+        logits = BatchContext(self.subject, self.batch).run_logits(self.batch, gated)
         return kl_of_logits(self.logits, logits).float()
 
 
@@ -303,7 +300,7 @@ def _start_training(
 ) -> DiffMaskTrainer:
     """Build the trainer; every input error is raised here, before the first step."""
     frozen = _as_float32(subject)
-    train_texts, dev_texts = (_encode_texts(frozen, some) for some in texts)
+    train_texts, dev_texts = (encode_texts(frozen, some, min_words=1) for some in texts)
     if not train_texts or not dev_texts:
         raise DataError("No text has a word to hide; gates cannot be trained on these texts.")
     first = FrozenPass.run(frozen, frozen.batch(train_texts[: recipe.batch]))
@@ -329,11 +326,6 @@ def _as_float32(subject: Subject) -> Subject:
     if not isinstance(subject, RecurrentSubject):
         return subject
     return replace(subject, network=copy.deepcopy(subject.network).float())
-
-
-def _encode_texts(subject: Subject, texts: Iterable[Example]) -> list[Encoded]:
-    encoded = (subject.encode(one) for one in texts)
-    return [one for one in encoded if one.explained_tokens]
 
 
 def _outcome(trainer: DiffMaskTrainer, state: TrainingState) -> dict[str, Any]:

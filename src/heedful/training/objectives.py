@@ -118,12 +118,9 @@ class AdversaryObjective(TextLossObjective):
         """TVD − λ·KL of each text."""
         probabilities = output.logits.softmax(-1), self.outputs[list(rows)].to(output.logits)
         base = pad_to_batch(self.weights, rows, output.batch).to(output.attention)
+        attention, mask = (output.attention, base), output.batch.mask
         return adversary_loss(
-            probabilities,
-            (output.attention, base),
-            output.batch.mask,
-            weight=self.weight,
-            reverse=self.reverse,
+            probabilities, attention, mask, weight=self.weight, reverse=self.reverse
         )
 
 

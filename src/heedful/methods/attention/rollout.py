@@ -106,22 +106,22 @@ class Flow:
     ) -> Float[Tensor, "T"]:
         """Σ over the explained positions of their weight times the flow from there."""
         present = context.batch.present[row]
-        edges, sinks, start = self._edges(stack, row, len(present))
+        edges, start = self._edges(stack, row, len(present))
         total = np.zeros(len(present))
         for position in weight.nonzero().flatten().tolist():
-            flows = max_flow(edges, start + position, [sinks + int(t) for t in present.nonzero()])
+            flows = max_flow(edges, start + position, present.nonzero().flatten().tolist())
             total[present.numpy()] += float(weight[position]) * flows
         return torch.from_numpy(total)
 
-    def _edges(self, stack: LayerStack, row: int, text: int) -> tuple[FlowEdges, int, int]:
-        """The flow network of one text: edges, first input node, first top node."""
+    def _edges(self, stack: LayerStack, row: int, text: int) -> tuple[FlowEdges, int]:
+        """The flow network of one text, and its first top node; the input nodes are the first."""
         edges: FlowEdges = []
         node = 0  # nodes of the text come first, layer by layer
         for layer in stack.encoder_layers:
             edges.append((node + text, node, self._layer(layer[row])))
             node += text
         if not stack.across:
-            return edges, 0, node
+            return edges, node
         below, count = node + text, stack.decoder[0].shape[-1]  # the decoder's own tokens
         kept = np.eye(count) * self.residual
         for own, cross in zip(stack.decoder, stack.across, strict=True):
@@ -130,7 +130,7 @@ class Flow:
             edges.append((below + 2 * count, below + count, kept))
             edges.append((below + 2 * count, node, from_text))
             below += 2 * count
-        return edges, 0, below
+        return edges, below
 
     def _layer(self, weights: Float[Tensor, "T T"]) -> NDArray[np.float64]:
         mixed = add_residual(weights[None].double(), residual=self.residual, normalise=False)

@@ -18,8 +18,8 @@ from heedful.methods.attention.layer_stack import (
 )
 from heedful.methods.base import explanation_from_scores, methods
 from heedful.models.batch_context import BatchContext
-from heedful.models.internals.alti_globenc import ContributionsComputation
-from heedful.models.internals.identifiability import EffectiveAttentionComputation, rank_tolerance
+from heedful.models.internals.alti_globenc import contributions_by_layer
+from heedful.models.internals.identifiability import compute_effective_attention, rank_tolerance
 from heedful.models.protocols import HasAttentionBlocks, HasAttentionCalls
 from heedful.numerics.tensor.attention_maps import multiply_layers
 from heedful.numerics.tensor.null_space import split_null_space
@@ -109,20 +109,17 @@ class EffectiveAttention:
         return explanation_from_scores("effective_attention", context, scores)
 
     def _of_layers(self, context: BatchContext) -> Float[Tensor, "B K"]:
-        layers, head = self._select(context)
-        maps = [context.cached(EffectiveAttentionComputation(layer)).effective for layer in layers]
-        reduced = [reduce_heads(one, self.heads, head=head) for one in maps]
+        maps, subject = context.forward.maps, context.subject
+        if self == EffectiveAttention() and isinstance(subject, HasAttentionCalls):  # as audited
+            layers = [layer for layer in range(len(maps)) if subject.scope.includes_layer(layer)]
+            head = subject.scope.head
+        else:
+            layer, head = layer_and_head(maps, self.layer, self.head)
+            layers = [layer]
+        found = [context.cached(compute_effective_attention, layer) for layer in layers]
+        reduced = [reduce_heads(one.effective, self.heads, head=head) for one in found]
         rows = [read_row(context, "effective_attention", one) for one in reduced]
         return torch.stack(rows).mean(0).to(context.forward.logits.dtype)
-
-    def _select(self, context: BatchContext) -> tuple[list[int], int | None]:
-        """The layers and the head: by default those under audit."""
-        maps, subject = context.forward.maps, context.subject
-        if self == EffectiveAttention() and isinstance(subject, HasAttentionCalls):
-            audited = [layer for layer in range(len(maps)) if subject.scope.includes_layer(layer)]
-            return audited, subject.scope.head
-        layer, head = layer_and_head(maps, self.layer, self.head)
-        return [layer], head
 
 
 def _effective_attention_over_states(context: BatchContext) -> Float[Tensor, "B T"]:
@@ -165,7 +162,7 @@ class Alti:
     """
 
     def __call__(self, context: BatchContext, _target: Int[Tensor, "B"]) -> Explanation:
-        layers = [normalise_rows(one) for one in context.cached(ContributionsComputation("alti"))]
+        layers = [normalise_rows(one) for one in context.cached(contributions_by_layer, "alti")]
         return explanation_from_row("alti", context, multiply_layers(layers))
 
 
@@ -184,7 +181,7 @@ class GlobEnc:
 
     def __call__(self, context: BatchContext, _target: Int[Tensor, "B"]) -> Explanation:
         layers = []
-        for norms in context.cached(ContributionsComputation("globenc")):
+        for norms in context.cached(contributions_by_layer, "globenc"):
             if self.normalise == "row":
                 layers.append(normalise_rows(norms))
                 continue

@@ -46,9 +46,10 @@ class StraightPath:
     of: TargetValue
 
     def at(
-        self, rows: Int[Tensor, "K N"], steps: Float[Tensor, "K N"]
-    ) -> tuple[Float[Tensor, "K N T"], Float[Tensor, "K N"]]:
+        self, rows: Int[Tensor, "*#K"], steps: Float[Tensor, "*K"]
+    ) -> tuple[Float[Tensor, "*K T"], Float[Tensor, "*K"]]:
         """⟨path, ∂f/∂x⟩ of each token of texts `rows` at `steps` of the path, and f there."""
+        rows = rows.expand_as(steps)
         parts, values = [], []
         for some, step in self.context.split_by_budget(rows.flatten(), steps.flatten()):
             start = self.start_vectors[some]
@@ -58,12 +59,6 @@ class StraightPath:
             parts.append((path * slope).sum(-1))
             values.append(value)
         return torch.cat(parts).reshape(*rows.shape, -1), torch.cat(values).reshape(rows.shape)
-
-    def at_all(
-        self, nodes: Float[Tensor, "N"], texts: Int[Tensor, "M"]
-    ) -> tuple[Float[Tensor, "N M T"], Float[Tensor, "N M"]]:
-        """As `at`, for every node in every text."""
-        return self.at(texts.expand(len(nodes), -1), nodes[:, None].expand(-1, len(texts)))
 
 
 @methods.register("integrated_gradients", kind="saliency", signed=True)
@@ -99,12 +94,13 @@ class IntegratedGradients:
         """Integrate the whole path by nested rules; also return the texts left over."""
         scores = path.start_vectors.new_zeros(path.start_vectors.shape[:2])
         left = torch.arange(len(scores))
-        parts, values = path.at_all(_tensor(warped_clenshaw_curtis(STEPS[0])[0], scores), left)
+        first = _tensor(warped_clenshaw_curtis(STEPS[0])[0], scores)
+        parts, values = path.at(left, first[:, None].expand(-1, len(left)))
         for steps in STEPS:
             nodes, weights = (_tensor(one, scores) for one in warped_clenshaw_curtis(steps))
             if len(parts) < len(nodes):
                 parts, values = _between(parts), _between(values)
-                parts[1::2], values[1::2] = path.at_all(nodes[1::2], left)
+                parts[1::2], values[1::2] = path.at(left, nodes[1::2, None].expand(-1, len(left)))
             whole = torch.tensordot(weights, parts, 1)
             done = (whole.sum(-1) - (values[-1] - values[0])).abs() <= self.tolerance
             scores[left[done]] = whole[done]
@@ -123,8 +119,7 @@ class IntegratedGradients:
         owner, low = torch.arange(len(texts)).repeat(2), _tensor([0.0, 0.5], scores)
         low, width = low.repeat_interleave(len(texts)), 0.5
         for _ in range(DEEPEST):
-            rows = texts[owner][:, None].expand(-1, len(nodes))
-            parts, values = path.at(rows, low[:, None] + width * nodes)
+            parts, values = path.at(texts[owner][:, None], low[:, None] + width * nodes)
             integral = width * torch.einsum("n,pnt->pt", weights, parts)
             gap = (integral.sum(-1) - (values[:, -1] - values[:, 0])).abs()
             done = gap <= self.tolerance / SHARE
@@ -158,25 +153,25 @@ def warped_clenshaw_curtis(steps: int) -> tuple[NDArray[np.float64], NDArray[np.
     >>> bool(abs((weights * np.cos(nodes)).sum() - np.sin(1)) < 1e-9)
     True
     """
-    angle = np.pi * np.arange(steps + 1) / steps
-    spread, steep = _arcsin_map(-np.cos(angle))
+    cosine, plain = _nodes_and_weights(steps)
+    spread, steep = _arcsin_map(cosine)
     first, last = np.arcsinh((np.array([0.0, 1.0]) - FASTEST) / WIDTH)
     moved = first + (last - first) * (1 + spread) / 2
     nodes = FASTEST + WIDTH * np.sinh(moved)
     nodes[0], nodes[-1] = 0.0, 1.0
-    weights = _clenshaw_curtis_weights(steps) * steep * np.cosh(moved)
+    weights = plain * steep * np.cosh(moved)
     return nodes, weights / weights.sum()  # constants are integrated exactly
 
 
 @cache
 def clenshaw_curtis(steps: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The same number of unmapped Clenshaw–Curtis nodes, for a part of the path."""
-    angle = np.pi * np.arange(steps + 1) / steps
-    return (1 - np.cos(angle)) / 2, _clenshaw_curtis_weights(steps) / 2
+    cosine, weights = _nodes_and_weights(steps)
+    return (1 + cosine) / 2, weights / 2
 
 
-def _clenshaw_curtis_weights(count: int) -> NDArray[np.float64]:
-    """Weights on [−1, 1] of an even number of steps."""
+def _nodes_and_weights(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Clenshaw–Curtis nodes on [−1, 1] of an even number of steps, and their weights."""
     angle = np.pi * np.arange(count + 1) / count
     weights = np.ones(count + 1)
     for k in range(1, count // 2 + 1):
@@ -184,7 +179,7 @@ def _clenshaw_curtis_weights(count: int) -> NDArray[np.float64]:
         weights -= share * np.cos(2 * k * angle) / (4 * k * k - 1)
     weights *= 2.0 / count
     weights[[0, -1]] /= 2.0
-    return weights
+    return -np.cos(angle), weights
 
 
 def _arcsin_map(u: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -7,22 +7,20 @@ Names here are only hints: what is found by them is checked against the model's 
 
 from typing import Literal
 
-INTERFACE_FAMILIES: tuple[str, ...] = (
+_INTERFACE = (
     *("bert", "roberta", "xlm-roberta", "distilbert", "albert", "electra", "modernbert"),
     *("gpt2", "gpt_neox", "opt", "llama", "mistral", "qwen2", "qwen3", "gemma2", "gpt_oss"),
     *("t5", "bart", "marian"),
 )
-TAP_FAMILIES: tuple[str, ...] = (
-    *("deberta", "deberta-v2", "mpnet", "xlnet", "gpt_neo", "gptj", "bloom", "falcon"),
-)
+_TAP = ("deberta", "deberta-v2", "mpnet", "xlnet", "gpt_neo", "gptj", "bloom", "falcon")
 REFUSED_FAMILIES: dict[str, str] = {
     "longformer": "it attends in windows, not from token to token",
     "funnel": "it pools its tokens between layers",
 }
 
 PATH_BY_FAMILY: dict[str, Literal["interface", "tap"]] = {
-    **dict.fromkeys(INTERFACE_FAMILIES, "interface"),
-    **dict.fromkeys(TAP_FAMILIES, "tap"),
+    **dict.fromkeys(_INTERFACE, "interface"),
+    **dict.fromkeys(_TAP, "tap"),
 }
 PATH_DESCRIPTIONS = {
     "interface": "transformers; weights and values, by its attention interface",

@@ -40,31 +40,27 @@ from heedful.numerics.tensor.vector_parts import VectorParts
 ContributionMethod = Literal["alti", "globenc"]
 
 
-@dataclass(frozen=True)
-class ContributionsComputation:
+def contributions_by_layer(
+    context: BatchContext, method: ContributionMethod
+) -> list[Float[Tensor, "B T T"]]:
     """For each layer, how much each token (column) contributes to each state (row).
 
     `alti`: max(0, ‖y‖₁ − ‖y − part‖₁) of the states behind attention. `globenc`: ‖part‖₂ of those
     behind the layer's last norm, without the feed-forward part.
     """
-
-    method: ContributionMethod
-
-    def __call__(self, context: BatchContext) -> list[Float[Tensor, "B T T"]]:
-        subject = unwrap_perturbed(context.subject)
-        if not isinstance(subject, TransformerSubject):
-            raise NotApplicable(
-                f"{self.method} follows states through layers; this model has one attention."
-            )
-        if context.forward.decoder_maps:
-            raise NotApplicable(
-                f"{self.method} follows one stack of layers; this model has an encoder and a "
-                "decoder."
-            )
-        exact = subject.full_precision()
-        recorder = _ContributionRecorder(self.method, exact, context.batch, context.budget)
-        with context.clock(self.method):
-            return recorder.run(context.embedded.detach())
+    subject = unwrap_perturbed(context.subject)
+    if not isinstance(subject, TransformerSubject):
+        raise NotApplicable(
+            f"{method} follows states through layers; this model has one attention."
+        )
+    if context.forward.decoder_maps:
+        raise NotApplicable(
+            f"{method} follows one stack of layers; this model has an encoder and a decoder."
+        )
+    exact = subject.full_precision()
+    recorder = _ContributionRecorder(method, exact, context.batch, context.budget)
+    with context.clock(method):
+        return recorder.run(context.embedded.detach())
 
 
 class _ContributionRecorder:

@@ -52,10 +52,6 @@ class _RecordedLayer:
     output: Tensor = field(init=False)
     weights: Tensor = field(init=False)
 
-    def attend(self, call: AttentionCall) -> Tensor:
-        """An edit that keeps the layer's own weights for every variant of its states."""
-        return self.weights.expand_as(call.weights)
-
     @property
     def layer_input(self) -> Float[Tensor, "..."]:
         """The hidden states the layer was given."""
@@ -116,7 +112,10 @@ class LinearisedPass:
         parts[torch.arange(length), torch.arange(length)] = states
         for layer in self.layers:
             _require_sum(parts.sum(0), layer.layer_input[0], "the input of a layer")
-            distribute_bias(parts, self._parts_through_layer(layer, parts, size=size))
+            bias = self._run(layer, torch.zeros_like(parts[:1]))
+            for some in torch.split(parts, size):
+                some.copy_(self._run(layer, some) - bias)
+            distribute_bias(parts, bias[0])
         _require_sum(parts.sum(0), self.layers[-1].output[0], "the output of the last layer")
         with self._head_after_layers() as head:
             bias = head(torch.zeros_like(parts[:1])) @ weights
@@ -124,15 +123,6 @@ class LinearisedPass:
         distribute_bias(scores[:, None], bias)
         _require_sum(scores.sum(), self.logits[0] @ weights, "the logits")
         return scores
-
-    def _parts_through_layer(
-        self, layer: _RecordedLayer, parts: Float[Tensor, "T T D"], *, size: int
-    ) -> Tensor:
-        """Replace every part by its output of the layer, in place; return the output for zeros."""
-        bias = self._run(layer, torch.zeros_like(parts[:1]))
-        for some in torch.split(parts, size):
-            some.copy_(self._run(layer, some) - bias)
-        return bias[0]
 
     def _run(self, layer: _RecordedLayer, states: Float[Tensor, "N T D"]) -> Float[Tensor, "N T D"]:
         """Run a layer on several variants of its states, or one by one if it takes no batch.
@@ -156,11 +146,15 @@ class LinearisedPass:
         inside = self.linear_model.linear_parts[layer.begin : layer.end]
         parts = LinearisedModel(layer.module, inside)
         access = AttentionAccess(self.subject.model, self.subject.access.path)
+
+        def keep_weights(call: AttentionCall) -> Tensor:
+            return layer.weights.expand_as(call.weights)
+
         with (
             torch.no_grad(),
             model_lock(self.subject.model),
             parts.replayed(),
-            access.patched(layer.attend, keep=False),
+            access.patched(keep_weights, keep=False),
         ):
             output: Tensor = output_states(layer.module(*args, **kwargs))
         return output

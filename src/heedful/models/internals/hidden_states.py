@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -66,30 +67,19 @@ def find_attention_layers(
     return layers
 
 
+@dataclass(eq=False)
 class StateRecorder:
     """Records inputs and outputs of layers, in the order of the pass, and may replace inputs.
 
     A layer that is applied several times is recorded each time.
-
-    Args:
-        batch: The texts of the pass.
-        method: Named in errors.
-        tokens_first: The layers use (T, B, D) states; records are (B, T, D).
-        given: States to put in place of the layers' inputs.
     """
 
-    def __init__(
-        self,
-        batch: Batch,
-        method: str,
-        *,
-        tokens_first: bool = False,
-        given: Sequence[Float[Tensor, "B T D"]] | None = None,
-    ) -> None:
-        self.batch, self.method, self.tokens_first = batch, method, tokens_first
-        self.given = given
-        self.layer_inputs: list[Tensor] = []
-        self.layer_outputs: list[Tensor] = []
+    batch: Batch
+    method: str  # named in errors
+    tokens_first: bool = False  # the layers use (T, B, D) states; records are (B, T, D)
+    given: Sequence[Float[Tensor, "B T D"]] | None = None  # in place of the layers' inputs
+    layer_inputs: list[Tensor] = field(default_factory=list)
+    layer_outputs: list[Tensor] = field(default_factory=list)
 
     def recording(self, layers: Iterable[nn.Module]) -> AbstractContextManager[None]:
         """Record these layers inside the block."""

@@ -20,9 +20,10 @@ from heedful.models.internals.attention_blocks import AttentionBlock, find_atten
 from heedful.models.internals.closeness import require_close
 from heedful.models.internals.hidden_states import StateRecorder, find_attention_layers
 from heedful.models.protocols import HasAttentionCalls
-from heedful.numerics.tensor.null_space import NullSpaceSplit, norm_share, split_null_space
+from heedful.numerics.tensor.null_space import norm_share, split_null_space
 
 METHOD = "effective_attention"
+HEAD_DIFFERS = f"{METHOD} is refused: without the part that should have no effect a head differs"
 # singular values up to this share of the largest count as 0
 DOUBLE_RANK_TOLERANCE, SINGLE_RANK_TOLERANCE = 1e-10, 1e-6
 TIE_TOLERANCE = 1e-9  # cosines this close are equal: a repeated word
@@ -42,57 +43,51 @@ class LayerEffectiveAttention:
     keys: Float64[Tensor, "B"]
 
 
-@dataclass(frozen=True)
-class AttentionBlocksComputation:
+def compute_attention_blocks(context: BatchContext) -> list[AttentionBlock]:
     """The attention blocks of all layers."""
-
-    def __call__(self, context: BatchContext) -> list[AttentionBlock]:
-        subject, batch = context.subject, context.batch
-        if not isinstance(subject, HasAttentionCalls):
-            raise NotApplicable(
-                f"{METHOD} needs the values of the heads, which this model does not expose."
-            )
-        return find_attention_blocks(
-            subject.full_precision(),
-            batch,
-            lambda call: subject.is_audited(call, batch),
-            embedded=context.embedded.detach(),
-            method=METHOD,
+    subject, batch, vectors = context.subject, context.batch, context.embedded.detach()
+    if not isinstance(subject, HasAttentionCalls):
+        raise NotApplicable(
+            f"{METHOD} needs the values of the heads, which this model does not expose."
         )
+    return find_attention_blocks(
+        subject.full_precision(),
+        batch,
+        lambda call: subject.is_audited(call, batch),
+        embedded=vectors,
+        method=METHOD,
+    )
 
 
-@dataclass(frozen=True)
-class EffectiveAttentionComputation:
+def compute_effective_attention(context: BatchContext, layer: int) -> LayerEffectiveAttention:
     """The effective attention of one layer."""
-
-    layer: int
-
-    def __call__(self, context: BatchContext) -> LayerEffectiveAttention:
-        block, batch = context.cached(AttentionBlocksComputation())[self.layer], context.batch
-        subject = context.subject
-        where = subject.position(batch) if isinstance(subject, HasAttentionCalls) else None
-        weights, values = block.call.weights.detach().double(), block.values.detach().double()
-        matrix, bias = block.output_map(torch.float64)
-        whole = torch.einsum("bhqk,bhkd,hde->bqe", weights, values, matrix) + bias
-        block.require_reconstruction(whole.to(block.output), batch, METHOD)
-        reduced = torch.linalg.qr(matrix.mT).R.mT  # equal inner products, fewer dimensions
-        tolerance = rank_tolerance(block.output)
-        effective = torch.zeros_like(weights)
-        shares: list[Tensor] = []
-        for text in range(len(batch)):
-            groups = []
-            for queries, keys in _group_queries_by_keys(weights[text], batch, text, where):
-                rows = weights[text][:, queries][:, :, keys]
-                own = values[text][:, keys]
-                parts = split_null_space(rows, own @ reduced, tolerance=tolerance)
-                _require_same_output(parts, rows, own @ matrix, tolerance=tolerance)
-                effective[text, :, queries[:, None], keys] = parts.effective.to(effective)
-                per_key = torch.full_like(rows[..., 0], len(keys) / values.shape[-1])
-                both = norm_share(parts.unseen, rows), norm_share(parts.free, rows)
-                groups.append(torch.stack([*both, per_key]))
-            shares.append(torch.cat(groups, dim=-1).mean(-1))
-        unseen, free, per_key = torch.stack(shares, dim=1)
-        return LayerEffectiveAttention(effective, unseen, free, per_key[:, 0])
+    block, batch = context.cached(compute_attention_blocks)[layer], context.batch
+    subject = context.subject
+    where = subject.position(batch) if isinstance(subject, HasAttentionCalls) else None
+    weights, values = block.call.weights.detach().double(), block.values.detach().double()
+    matrix, bias = block.output_map(torch.float64)
+    whole = torch.einsum("bhqk,bhkd,hde->bqe", weights, values, matrix) + bias
+    block.require_reconstruction(whole.to(block.output), batch, METHOD)
+    reduced = torch.linalg.qr(matrix.mT).R.mT  # equal inner products, fewer dimensions
+    tolerance = rank_tolerance(block.output)
+    effective = torch.zeros_like(weights)
+    shares: list[Tensor] = []
+    for text in range(len(batch)):
+        groups = []
+        for queries, keys in _group_queries_by_keys(weights[text], batch, text, where):
+            rows = weights[text][:, queries][:, :, keys]
+            own = values[text][:, keys]
+            parts = split_null_space(rows, own @ reduced, tolerance=tolerance)
+            carried = own @ matrix
+            made, whole = parts.effective @ carried, rows @ carried  # A_eff T = A T
+            require_close(made, whole, HEAD_DIFFERS, tolerance=100 * tolerance, scale=carried)
+            effective[text, :, queries[:, None], keys] = parts.effective.to(effective)
+            per_key = torch.full_like(rows[..., 0], len(keys) / values.shape[-1])
+            both = norm_share(parts.unseen, rows), norm_share(parts.free, rows)
+            groups.append(torch.stack([*both, per_key]))
+        shares.append(torch.cat(groups, dim=-1).mean(-1))
+    unseen, free, per_key = torch.stack(shares, dim=1)
+    return LayerEffectiveAttention(effective, unseen, free, per_key[:, 0])
 
 
 def rank_tolerance(computed: Tensor) -> float:
@@ -112,19 +107,6 @@ def _group_queries_by_keys(
     open_to = open_to & batch.present[text].to(weights.device)
     groups, which = torch.unique(open_to, dim=0, return_inverse=True)
     return [(queries[which == n], keys.nonzero().squeeze(-1)) for n, keys in enumerate(groups)]
-
-
-def _require_same_output(
-    parts: NullSpaceSplit,
-    rows: Float64[Tensor, "H q k"],
-    carried: Float64[Tensor, "H k D"],
-    *,
-    tolerance: float,
-) -> None:
-    """Require A_eff T = A T."""
-    message = f"{METHOD} is refused: without the part that should have no effect a head differs"
-    made, own = parts.effective @ carried, rows @ carried
-    require_close(made, own, message, tolerance=100 * tolerance, scale=carried)
 
 
 def record_hidden_states(

@@ -179,16 +179,14 @@ class _FreezeMode(TorchFunctionMode):
         place, self.count = self.count, self.count + 1
         if not self.replaying:
             self.linear_parts.append(new)
-            return value if affine is None else _straight_through(value, affine(*given, **more))
+            if affine is None:
+                return value
+            linear: Tensor = _StraightThrough.apply(value.detach(), affine(*given, **more))  # type: ignore[no-untyped-call]
+            return linear
         recorded, affine = self.linear_parts[place % len(self.linear_parts)]
         if recorded is not part:
             raise NotApplicable(OTHER_PARTS_MESSAGE)
         return value if affine is None else affine(*given, **more)
-
-
-def _straight_through(value: Tensor, linear: Tensor) -> Tensor:
-    result: Tensor = _StraightThrough.apply(value.detach(), linear)  # type: ignore[no-untyped-call]
-    return result
 
 
 @contextmanager
@@ -274,7 +272,12 @@ def linearise_norm(part: Nonlinearity, entered: Tensor, left: Tensor) -> AffineM
         direction = gamma * (entered - entered.mean(-1, keepdim=True) if centred else entered)
         size = direction.square().sum(-1, keepdim=True)
         fit = ((left - bias) * direction).sum(-1, keepdim=True) / torch.where(size > 0, size, 1.0)
-        _require_norm(part, fit * direction, left - bias)
+        owner = type(getattr(part, "__self__", part)).__name__
+        exact = left.dtype in (torch.float32, torch.float64)
+        tolerance = TOLERANCE if exact else HALF_PRECISION_TOLERANCE
+        why = "does not scale its input as layer norms and RMS norms do"
+        message, made = f"{owner} is named a norm, but {why}", fit * direction
+        require_close(made, left - bias, message, tolerance=tolerance, floor=1e-6)
     return _scale_map(fit * gamma, entered, left, centred=centred)
 
 
@@ -344,15 +347,3 @@ def _alternating_signs(like: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         row[-1] = -2.0
         row[-2] = 1.0
     return row.expand_as(like)
-
-
-def _require_norm(part: Nonlinearity, made: Tensor, wanted: Tensor) -> None:
-    owner = type(getattr(part, "__self__", part)).__name__
-    exact = wanted.dtype in (torch.float32, torch.float64)
-    require_close(
-        made,
-        wanted,
-        f"{owner} is named a norm, but does not scale its input as layer norms and RMS norms do",
-        tolerance=TOLERANCE if exact else HALF_PRECISION_TOLERANCE,
-        floor=1e-6,
-    )

@@ -19,11 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, autograd
 
 from heedful.core.errors import NotApplicable
-from heedful.models.attention_access.recorder import (
-    AttentionCall,
-    detach_as_leaf,
-    freeze_attention,
-)
+from heedful.models.attention_access.recorder import AttentionCall, detach_as_leaf, freeze_attention
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.linearised import linearised, replay_attention
 from heedful.models.perturbed.perturbed_embeddings import unwrap_perturbed
@@ -64,54 +60,39 @@ class Relevance:
         return self
 
 
-@dataclass(frozen=True)
-class RelevanceComputation:
-    """Relevance for one target class per text, shared by all methods that need it."""
+def compute_relevance(
+    context: BatchContext, target: Int[Tensor, "B"], *, of: LinearTargetValue, rule: LRPRule
+) -> Relevance:
+    """The relevance of each input of a transformer for the explained value, computed once."""
+    return context.cached(_propagate, tuple(target.tolist()), of, rule)
 
-    target: tuple[int, ...]
-    of: LinearTargetValue
-    rule: LRPRule
 
-    def __call__(self, context: BatchContext) -> Relevance:
-        subject = unwrap_perturbed(context.subject)
-        if not isinstance(subject, TransformerSubject):
-            raise RuntimeError(f"{type(subject).__name__} is not a transformer.")
-        with context.clock("relevance"):
-            exact: TransformerSubject = subject.full_precision()
-            return self._propagate(exact, context).require_conserved(
-                max(CONSERVATION_TOLERANCE, 2 * exact.tolerance)
-            )
-
-    def _propagate(self, subject: TransformerSubject, context: BatchContext) -> Relevance:
-        batch, frozen = context.batch, self.rule == "cp"
-        vectors = context.embedded.detach().clone().requires_grad_()
-        with linearised(subject.model) as parts:
-            logits, recorder = subject.run(
-                batch, freeze_attention if frozen else _leaf_weights, embedded=vectors
-            )
+def _propagate(
+    context: BatchContext, classes: tuple[int, ...], of: LinearTargetValue, rule: LRPRule
+) -> Relevance:
+    subject, batch, frozen = unwrap_perturbed(context.subject), context.batch, rule == "cp"
+    if not isinstance(subject, TransformerSubject):
+        raise RuntimeError(f"{type(subject).__name__} is not a transformer.")
+    exact: TransformerSubject = subject.full_precision()
+    vectors = context.embedded.detach().clone().requires_grad_()
+    with context.clock("relevance"):
+        with linearised(exact.model) as parts:
+            edit = freeze_attention if frozen else _leaf_weights
+            logits, recorder = exact.run(batch, edit, embedded=vectors)
         maps = () if frozen else tuple(call.weights for call in recorder.calls)
-        weights = logit_direction(
-            logits.detach(), torch.tensor(self.target).to(logits.device), self.of
-        )
+        weights = logit_direction(logits.detach(), torch.tensor(classes).to(logits.device), of)
         gradient, *map_gradients = autograd.grad(
             logits, (vectors, *maps), weights, allow_unused=True, materialize_grads=True
         )
-        edit = replay_attention(recorder.calls) if frozen else _leaf_weights
+        again = replay_attention(recorder.calls) if frozen else _leaf_weights
         with torch.no_grad(), parts.replayed():
-            at_zeros, _ = subject.run(batch, edit, embedded=torch.zeros_like(vectors), keep=False)
+            at_zeros, _ = exact.run(batch, again, embedded=torch.zeros_like(vectors), keep=False)
         return Relevance(
             (vectors * gradient).detach(),
             (weights * at_zeros).sum(-1),
             (weights * logits.detach()).sum(-1),
             tuple((a * g).detach() for a, g in zip(maps, map_gradients, strict=True)),
-        )
-
-
-def compute_relevance(
-    context: BatchContext, target: Int[Tensor, "B"], *, of: LinearTargetValue, rule: LRPRule
-) -> Relevance:
-    """The relevance of each input of a transformer for the explained value."""
-    return context.cached(RelevanceComputation(tuple(target.tolist()), of, rule))
+        ).require_conserved(max(CONSERVATION_TOLERANCE, 2 * exact.tolerance))
 
 
 def _leaf_weights(call: AttentionCall) -> Tensor:

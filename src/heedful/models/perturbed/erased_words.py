@@ -73,12 +73,10 @@ def _run_variants(
     context: BatchContext,
     subject: RunsVariants,
     rows: Int[Tensor, "N"],
-    left: Bool[Tensor, "N T"] | None = None,
-    *,
+    left: Bool[Tensor, "N T"],
     hidden: Bool[Tensor, "N T"] | None = None,
 ) -> Iterator[VariantLogits]:
     """Variants text by text, in passes of the subject's own for them."""
-    left = context.batch.present[rows] if left is None else left
     lengths = left.sum(-1)
     variants = lengths.nonzero().squeeze(-1)
     variants = variants[rows[variants].argsort(stable=True)]
@@ -116,7 +114,9 @@ def run_with_masked_tokens(
     if bool((hidden & ~context.batch.mask[rows]).any()):
         raise ValueError("Only words can be masked; got tokens outside the mask of the batch.")
     if output is BatchContext.run_logits and isinstance(context.subject, RunsVariants):
-        yield from _run_variants(context, context.subject, rows, hidden=hidden)
+        yield from _run_variants(
+            context, context.subject, rows, context.batch.present[rows], hidden
+        )
         return
     both, which = torch.unique(
         torch.cat([rows[:, None], hidden.long()], dim=1), dim=0, return_inverse=True

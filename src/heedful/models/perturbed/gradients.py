@@ -34,36 +34,31 @@ class Gradients:
         )
 
 
-@dataclass(frozen=True)
-class GradientsComputation:
+def _gradients(
+    context: BatchContext, classes: tuple[int, ...], of: TargetValue, *, maps: bool
+) -> Gradients:
     """The gradients for one target class per text; probability and log-odds share one pass.
 
     Without `maps` the pass does not compute attention maps.
     """
-
-    target: tuple[int, ...]
-    of: TargetValue = "probability"
-    maps: bool = True
-
-    def __call__(self, context: BatchContext) -> Gradients:
-        target = torch.tensor(self.target)
-        if self.of == "probability":
-            shared = context.cached(GradientsComputation(self.target, "log_odds", self.maps))
-            return shared.scaled_by(log_odds_slope(context.logits.detach(), target))
-        found: tuple[tuple[Tensor, ...], ...] = ()
-        logits, kept = _logits_and_retain(context, maps=self.maps)
-        if self.maps:
-            graph = context.forward_with_graph
-            found = (graph.maps, graph.encoder_maps, graph.decoder_maps)
-        with context.clock("gradient"), torch.enable_grad():
-            value = target_value(logits, target.to(logits.device), self.of).sum()
-            leaves = (context.embedded, *(each for maps in found for each in maps))
-            # a leaf that the output does not depend on has gradient 0, not None
-            inputs, *slopes = autograd.grad(
-                value, leaves, retain_graph=kept, allow_unused=True, materialize_grads=True
-            )
-        ends = iter(slopes)
-        return Gradients(inputs, *(tuple(next(ends) for _ in maps) for maps in found))
+    target = torch.tensor(classes)
+    if of == "probability":
+        shared = context.cached(_gradients, classes, "log_odds", maps=maps)
+        return shared.scaled_by(log_odds_slope(context.logits.detach(), target))
+    found: tuple[tuple[Tensor, ...], ...] = ()
+    logits, kept = _logits_and_retain(context, maps=maps)
+    if maps:
+        graph = context.forward_with_graph
+        found = (graph.maps, graph.encoder_maps, graph.decoder_maps)
+    with context.clock("gradient"), torch.enable_grad():
+        value = target_value(logits, target.to(logits.device), of).sum()
+        leaves = (context.embedded, *(each for kind in found for each in kind))
+        # a leaf that the output does not depend on has gradient 0, not None
+        inputs, *slopes = autograd.grad(
+            value, leaves, retain_graph=kept, allow_unused=True, materialize_grads=True
+        )
+    ends = iter(slopes)
+    return Gradients(inputs, *(tuple(next(ends) for _ in kind) for kind in found))
 
 
 def _logits_and_retain(context: BatchContext, *, maps: bool) -> tuple[Float[Tensor, "B C"], bool]:
@@ -80,18 +75,17 @@ def _logits_and_retain(context: BatchContext, *, maps: bool) -> tuple[Float[Tens
 
 
 def compute_gradients(
-    context: BatchContext, target: Int[Tensor, "B"], of: TargetValue = "probability"
+    context: BatchContext, target: Int[Tensor, "B"], of: TargetValue, *, maps: bool = True
 ) -> Gradients:
     """The gradients at inputs and maps, computed once for all methods."""
-    return context.cached(GradientsComputation(tuple(target.tolist()), of))
+    return context.cached(_gradients, tuple(target.tolist()), of, maps=maps)
 
 
 def input_gradient(
     context: BatchContext, target: Int[Tensor, "B"], of: TargetValue
 ) -> Float[Tensor, "B T E"]:
     """The gradient at the word vectors, from the same pass unless the context is logits-only."""
-    maps = not context.logits_only
-    return context.cached(GradientsComputation(tuple(target.tolist()), of, maps)).inputs
+    return compute_gradients(context, target, of, maps=not context.logits_only).inputs
 
 
 def gradients_at(

@@ -1,6 +1,6 @@
 """A subject with perturbed word vectors, which refuses every path that would ignore them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +23,8 @@ IGNORES_EMBEDDINGS = "it reads token ids, so it cannot be recomputed for perturb
 class PerturbedSubject:
     """The inner subject with perturbed word vectors for the tokens of one batch.
 
-    Passes on given vectors run as they are; those that would look up token ids are refused, because
-    they would ignore the perturbation.
+    All else is the inner subject's. Passes on given vectors run as they are; those that would look
+    up token ids are refused, because they would ignore the perturbation.
     """
 
     inner: Subject
@@ -33,20 +33,16 @@ class PerturbedSubject:
 
     @property
     def family(self) -> str:
-        """That of the inner subject."""
         return self.inner.family
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Those of the inner subject."""
         return self.inner.labels
 
     def encode(self, example: Example) -> Encoded:
-        """As the inner subject."""
         return self.inner.encode(example)
 
     def batch(self, encoded: Sequence[Encoded]) -> Batch:
-        """As the inner subject."""
         return self.inner.batch(encoded)
 
     def embed(self, batch: Batch) -> Float[Tensor, "B T E"]:
@@ -73,13 +69,11 @@ class PerturbedSubject:
         capability = getattr(self.inner, name)
         if name in READS_TOKEN_IDS:
             return _refuse
-        return self._with_vectors(capability) if name == "run_logits" else capability
-
-    def _with_vectors(self, run: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        def run_logits(batch: Batch, embedded: Tensor | None = None) -> Tensor:
-            return run(batch, self.embed(batch) if embedded is None else embedded)
-
-        return run_logits
+        if name == "run_logits":
+            return lambda batch, vectors=None: capability(
+                batch, self.embed(batch) if vectors is None else vectors
+            )
+        return capability
 
 
 def unwrap_perturbed(subject: Subject) -> Subject:

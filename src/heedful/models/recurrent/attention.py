@@ -1,8 +1,8 @@
 """The attentions of Jain & Wallace (2019): a score for each state, with or without a question.
 
 Each attention is a linear projection of the state and a score of the projected state. The two are
-separate because the projection of [forward; backward] is a sum of two projections, which fast
-leave-one-out exploits. A question is projected once for a text; without one its projection is None.
+separate because the projection of [forward; backward] is a sum of two projections, which a pass of
+many variants exploits. A question is projected once for a text; without one its projection is None.
 """
 
 import math

@@ -3,13 +3,13 @@
 A variant is a text with some of its tokens deleted or masked. A check runs hundreds of them for
 each text, and they repeat the same words again and again. What is computed once depends on the
 encoder: the projected state of a word (word-wise), what a word adds to the states around it (cnn),
-or the states of equal beginnings and of equal ends (bilstm). Where words are added one by one in
-random order, as the check `influence` adds them, that is half of the steps of a bilstm.
+or the states of equal beginnings and of equal ends (bilstm). Where each word is left out once, or
+where words are added one by one in random order, that is half of the steps of a bilstm.
 
 The tokens of all variants are kept in one row, without padding: M tokens of N variants.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from heedful.core.batch import Batch
 from heedful.models.recurrent.classifier import AttentionClassifier
 from heedful.models.recurrent.encoders import CNN, BiLSTM
-from heedful.models.recurrent.fast_leave_one_out import run_lstm_step, sort_gates
 from heedful.numerics.tensor.distributions import masked_softmax
 
 
@@ -31,9 +30,10 @@ def run_variants(
     masked: Bool[Tensor, "N T"] | None = None,
 ) -> Float[Tensor, "N C"]:
     """Logits of texts rows[n] with the tokens kept[n] only; masked[n] have the zero vector."""
-    words, place = torch.unique(batch.ids, return_inverse=True)
+    used, rows = torch.unique(rows, return_inverse=True)
+    batch = batch.select(used)
     variant, token = kept.nonzero(as_tuple=True)
-    word = place[rows[variant], token]
+    words, word = torch.unique(batch.ids[rows[variant], token], return_inverse=True)
     if masked is not None:
         word = word.masked_fill(masked[variant, token], len(words))
     tokens = _Tokens(
@@ -67,8 +67,7 @@ class _Tokens:
 
     def reversed(self) -> "_Tokens":
         """The same variants, each from its end."""
-        index = self.lengths[self.variant] - 1 - self.index
-        return _Tokens(self.word, self.variant, index, self.lengths, self.attended)
+        return replace(self, index=self.lengths[self.variant] - 1 - self.index)
 
     def padded(self, padding: int) -> Int[Tensor, "N T"]:
         """The words of each variant in a row of its own."""
@@ -139,13 +138,14 @@ class _Variants:
     ) -> Float[Tensor, "A R"]:
         """The projected states of one direction; each distinct beginning of a variant runs once."""
         steps, which = _distinct_beginnings(tokens.padded(-1), len(self.vectors))
-        weight, both_biases, recurrent = sort_gates(lstm)
-        inputs = nn.functional.linear(self.vectors, weight, both_biases)
-        hidden = inputs.new_zeros(1, lstm.hidden_size)
-        cell, alive, states = hidden, inputs.new_ones(1, 1), []
+        own = dict(lstm.named_parameters())
+        both_biases = own["bias_ih_l0"] + own["bias_hh_l0"]
+        inputs = nn.functional.linear(self.vectors, own["weight_ih_l0"], both_biases)
+        hidden = cell = inputs.new_zeros(1, lstm.hidden_size)
+        states = []
         for before, word in steps:
-            gates = torch.addmm(inputs[word], hidden[before], recurrent)
-            hidden, cell = run_lstm_step(gates, cell[before], alive)
+            gates = torch.addmm(inputs[word], hidden[before], own["weight_hh_l0"].T)
+            hidden, cell = run_lstm_step(gates, cell[before])
             states.append(nn.functional.linear(hidden, projection, bias))
         return torch.cat(states)[which[tokens.place]]
 
@@ -194,3 +194,12 @@ def _distinct_beginnings(
         which[active, step] = place + known
         known += len(distinct)
     return steps, which
+
+
+def run_lstm_step(
+    gates: Float[Tensor, "S G"], cell: Float[Tensor, "S H"]
+) -> tuple[Float[Tensor, "S H"], Float[Tensor, "S H"]]:
+    """One LSTM step after its matrix products: the new hidden and cell states."""
+    enter, forget, candidate, leave = gates.chunk(4, dim=-1)
+    cell = torch.addcmul(enter.sigmoid() * candidate.tanh(), forget.sigmoid(), cell)
+    return leave.sigmoid() * cell.tanh(), cell

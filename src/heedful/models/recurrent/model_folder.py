@@ -50,12 +50,14 @@ def _as_kept(weight: Tensor) -> Tensor:
     return single if torch.equal(single.to(own.dtype), own) else own
 
 
-def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+def save_tensors(
+    path: Path, tensors: dict[str, Tensor], metadata: dict[str, str] | None = None
+) -> None:
     """Write a safetensors file atomically."""
 
     def save(draft: str) -> None:
         try:
-            save_file(tensors, draft)
+            save_file(tensors, draft, metadata)
         except SafetensorError as error:  # raised for a full disk, too
             raise OSError(str(error)) from error
 

@@ -14,7 +14,6 @@ from heedful.core.errors import ConfigError, DataError, ShapeError
 from heedful.core.values import Example, Forward, LinearDecoder, MaskEmbedding, QueryDecoder
 from heedful.models.protocols import add_tensors
 from heedful.models.recurrent.classifier import AttentionClassifier
-from heedful.models.recurrent.fast_leave_one_out import logits_without_each
 from heedful.models.recurrent.lean_pass import run_variants
 from heedful.models.recurrent.vocabulary import END, START, Vocabulary, WordTokenizer
 
@@ -159,6 +158,11 @@ class RecurrentSubject:
         return self.network.decoder.prepare(forward.states, question, batch.allowed)
 
     def without_each(self, batch: Batch, *, max_batch_tokens: int) -> Float[Tensor, "B T C"]:
-        """Logits with each token deleted, by the short cut of the encoder."""
-        with torch.no_grad():
-            return logits_without_each(self.network, batch, max_batch_tokens=max_batch_tokens)
+        """Logits with each token deleted; zeros elsewhere."""
+        result = self.network.embedding.weight.new_zeros(*batch.mask.shape, len(self.labels))
+        length, tokens = batch.ids.shape[1], batch.mask.nonzero()
+        for some in torch.split(tokens, max(1, max_batch_tokens // length)) if len(tokens) else ():
+            rows, deleted = some.unbind(-1)
+            kept = batch.present[rows] & (torch.arange(length) != deleted[:, None])
+            result[rows, deleted] = self.logits_of_variants(batch, rows, kept)
+        return result

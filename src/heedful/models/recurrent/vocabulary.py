@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Literal
 
 from heedful.core.errors import ConfigError
+from heedful.core.settings import check_on_init
 from heedful.core.word_split import word_patterns
 
 PAD, UNKNOWN, START, END = "<PAD>", "<UNK>", "<SOS>", "<EOS>"
@@ -17,6 +18,7 @@ SPECIAL_TOKENS = (PAD, UNKNOWN, START, END)
 _DIGIT = re.compile(r"\d")
 
 
+@check_on_init
 @dataclass(frozen=True)
 class WordTokenizer:
     """Splits a text into words.
@@ -28,12 +30,6 @@ class WordTokenizer:
     lower: bool = True
     punctuation: Literal["split", "drop"] = "split"
     digits: Literal["keep", "qqq"] = "keep"
-
-    def __post_init__(self) -> None:
-        if self.punctuation not in ("split", "drop"):
-            raise ConfigError(f"punctuation must be split or drop, not {self.punctuation!r}.")
-        if self.digits not in ("keep", "qqq"):
-            raise ConfigError(f"digits must be keep or qqq, not {self.digits!r}.")
 
     def __call__(self, text: str, most: int | None = None) -> tuple[str, ...]:
         """The words of the text as written, at most the first `most` of them.

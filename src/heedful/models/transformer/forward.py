@@ -28,15 +28,8 @@ BFLOAT16_TOLERANCE = 0.05  # largest difference of logits computed twice in bflo
 class TransformerRunner:
     """Runs a model for one task and records or edits its attention.
 
-    Args:
-        model: The transformers model.
-        task: What its logits predict.
-        access: Reads and edits its attention.
-        answers: Token ids that restrict the output of a language model.
-        prefix: What the decoder of an encoder–decoder has generated so far.
-        bfloat16: Compute in bfloat16, and again in full precision for near ties: about twice as
-            fast, and accurate to two digits.
-        first_position_only: Shortcut through the last layer; None if the output needs all of it.
+    With `bfloat16` it computes in that precision, and again in full for near ties: about twice as
+    fast, and accurate to two digits.
 
     Every pass holds the model's lock: it hooks modules and writes to the config, which all threads
     share, so that passes of several threads run one after the other.
@@ -45,10 +38,10 @@ class TransformerRunner:
     model: Any
     task: Task
     access: AttentionAccess
-    answers: tuple[int, ...] | None = None
-    prefix: tuple[int, ...] = ()
+    answers: tuple[int, ...] | None = None  # tokens that restrict a language model's output
+    prefix: tuple[int, ...] = ()  # what the decoder of an encoder–decoder has generated so far
     bfloat16: bool = False
-    first_position_only: FirstPositionOnly | None = None
+    first_position_only: FirstPositionOnly | None = None  # None: the output needs all positions
 
     @cached_property
     def device(self) -> torch.device:

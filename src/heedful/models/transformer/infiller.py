@@ -1,6 +1,6 @@
 """A masked language model that fills gaps in texts and computes their pseudo-perplexity."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -94,7 +94,11 @@ class Infiller:
 
         All missing words of a text are drawn independently, given the words that are present.
         """
-        masked = [self._mask_missing(gap) for gap in gaps]
+        masked = []
+        for gap in gaps:
+            words = [None if at in gap.missing else word for at, word in enumerate(gap.words)]
+            ids, spans = self._spell(words)
+            masked.append((ids, {at: one[0] for at, one in enumerate(spans) if at in gap.missing}))
         filled: list[list[dict[int, str]]] = [[{} for _ in gap.keys] for gap in gaps]
         tokens, written = self.candidates
         for rows, logits in self._logits([ids for ids, _ in masked]):
@@ -132,12 +136,6 @@ class Infiller:
     def mask(self) -> int:
         """The id of the mask token."""
         return int(self.tokenizer.mask_token_id)
-
-    def _mask_missing(self, gap: InfillRequest) -> tuple[list[int], Mapping[int, int]]:
-        """The token ids with a mask for each missing word, and the positions of these masks."""
-        words = [None if place in gap.missing else word for place, word in enumerate(gap.words)]
-        ids, spans = self._spell(words)
-        return ids, {place: span[0] for place, span in enumerate(spans) if place in gap.missing}
 
     def _spell(self, words: Sequence[str | None]) -> tuple[list[int], list[range]]:
         """The token ids, a mask for each None, truncated; the positions of each word's tokens."""

@@ -1,10 +1,9 @@
 """A transformers model as a subject: classifier, language model or encoder–decoder."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -22,10 +21,7 @@ from heedful.models.attention_access.recorder import (
 )
 from heedful.models.attention_access.scope import Scope
 from heedful.models.attention_access.supported_families import is_cross_attention
-from heedful.models.internals.attention_blocks import (
-    compute_value_zeroing,
-    find_attention_blocks,
-)
+from heedful.models.internals.attention_blocks import compute_value_zeroing, find_attention_blocks
 from heedful.models.protocols import add_tensors
 from heedful.models.transformer.forward import TransformerRunner, last_positions
 from heedful.models.transformer.last_layer import LastLayerReplay
@@ -37,22 +33,13 @@ VOCABULARY_CHUNK = 4096  # embeddings looked up at once for the mean over a voca
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TransformerSubject(TransformerRunner):
-    """A model, its tokenizer, and which of its attentions is audited.
-
-    Args:
-        subword_tokenizer: Its tokenizer, with word boundaries.
-        labels: Classes of a classifier, else tokens: the whole vocabulary, or `answers`.
-        scope: Which attention is audited.
-        chat: Read texts as JSON lists of messages.
-        pad_left: Pad on the left, as for models that pool the last position, padded or not.
-        max_batch_tokens: Tokens of one pass.
-    """
+    """A model, its tokenizer, and which of its attentions is audited."""
 
     subword_tokenizer: SubwordTokenizer
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # classes of a classifier, else tokens: the vocabulary, or `answers`
     scope: Scope
-    chat: bool = False
-    pad_left: bool = False
+    chat: bool = False  # read texts as JSON lists of messages
+    pad_left: bool = False  # for models that pool the last position, padded or not
     max_batch_tokens: int = 1_024  # more gains nothing: maps grow with the square of the length
 
     @property
@@ -190,13 +177,26 @@ class TransformerSubject(TransformerRunner):
         return compute_value_zeroing(self, batch, max_batch_tokens=max_batch_tokens)
 
     def mask_embedding(self) -> MaskEmbedding:
-        """Embedding of the mask token, else of the unknown token, else the mean of all."""
+        """Embedding of the mask token, else of the unknown token, else the mean of all.
+
+        A token that also starts or ends texts is neither.
+        """
         return self._mask_embedding
 
     @cached_property
     def _mask_embedding(self) -> MaskEmbedding:
+        tokenizer = self.subword_tokenizer.tokenizer
+        ends = {tokenizer.eos_token_id, tokenizer.bos_token_id}  # as GPT-2's unknown token is
+        for name in ("mask_token", "unk_token"):
+            number = getattr(tokenizer, f"{name}_id")
+            if number is not None and number not in ends:
+                vector = self._vectors(torch.tensor([number]))[0]
+                return MaskEmbedding(getattr(tokenizer, name), vector)
         size = self.model.config.get_text_config().vocab_size
-        return find_mask_embedding(self.subword_tokenizer.tokenizer, self._vectors, size)
+        parts = [
+            self._vectors(ids).sum(0) for ids in torch.split(torch.arange(size), VOCABULARY_CHUNK)
+        ]
+        return MaskEmbedding("mean of all token vectors", torch.stack(parts).sum(0) / size)
 
     def _vectors(self, ids: Int[Tensor, "*K"]) -> Float[Tensor, "*K E"]:
         with model_lock(self.model), torch.no_grad():
@@ -272,23 +272,3 @@ class TransformerSubject(TransformerRunner):
             return torch.cat(decoded).reshape(*weights.shape[:-3], len(batch), -1)
 
         return decode
-
-
-def find_mask_embedding(
-    tokenizer: Any, embed: Callable[[Int[Tensor, "N"]], Float[Tensor, "N E"]], size: int
-) -> MaskEmbedding:
-    """Embedding of the mask token, else of the unknown token, else the mean over the vocabulary.
-
-    `embed` looks token ids up as the model does, including scaling; `size` is the vocabulary's. A
-    token that also starts or ends texts, as GPT-2's unknown token does, is skipped.
-    """
-    ends = {tokenizer.eos_token_id, tokenizer.bos_token_id}
-    for name in ("mask_token", "unk_token"):
-        number = getattr(tokenizer, f"{name}_id")
-        if number is not None and number not in ends:
-            return MaskEmbedding(getattr(tokenizer, name), embed(torch.tensor([number]))[0])
-    parts = [
-        embed(torch.arange(start, min(size, start + VOCABULARY_CHUNK))).sum(0)
-        for start in range(0, size, VOCABULARY_CHUNK)
-    ]
-    return MaskEmbedding("mean of all token vectors", torch.stack(parts).sum(0) / size)

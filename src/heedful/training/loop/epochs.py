@@ -2,24 +2,24 @@
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from heedful.core.atomic_files import remove_drafts, remove_file, save_atomic
+from heedful.core.atomic_files import remove_drafts, remove_file
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, RunError
 from heedful.core.rng import generator
 from heedful.core.settings import PositiveInt, check_on_init
 from heedful.core.timing import Progress
+from heedful.models.recurrent.model_folder import save_tensors
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
 CHECKPOINT_SCHEMA = 1
@@ -136,7 +136,7 @@ class Checkpoint:
             "seconds": state.seconds,
             "sittings": state.sessions,
         }
-        save_atomic(self.path, partial(_write_safetensors, tensors, json.dumps(header)))
+        save_tensors(self.path, tensors, {"training": json.dumps(header)})
 
     def restore(self, state: TrainingState) -> None:
         """Restore the state from the file, if there is one."""
@@ -175,15 +175,9 @@ class Checkpoint:
 def _restore_state(
     state: TrainingState, header: Mapping[str, Any], tensors: Mapping[str, Tensor]
 ) -> None:
-    parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimiser": {}}
-    for name, tensor in tensors.items():
-        part, _, rest = name.partition(".")
-        parts[part][rest] = tensor
+    parts = _group_by_prefix(tensors)
     state.model.load_state_dict(parts["model"])
-    own: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in parts["optimiser"].items():
-        number, _, rest = name.partition(".")
-        own.setdefault(int(number), {})[rest] = tensor
+    own = {int(number): one for number, one in _group_by_prefix(parts["optimiser"]).items()}
     groups = state.optimiser.state_dict()["param_groups"]
     state.optimiser.load_state_dict({"state": own, "param_groups": groups})
     state.scores, state.accuracies = list(header["scores"]), list(header["accuracies"])
@@ -191,16 +185,17 @@ def _restore_state(
     state.seconds, state.sessions = float(header["seconds"]), int(header["sittings"]) + 1
 
 
+def _group_by_prefix(tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+    groups = defaultdict[str, dict[str, Tensor]](dict)
+    for name, one in tensors.items():
+        prefix, _, rest = name.partition(".")
+        groups[prefix][rest] = one
+    return groups
+
+
 def _copy_weights(model: nn.Module) -> dict[str, Tensor]:
     """Copies, because safetensors refuses two tensors that share memory."""
     return {name: one.detach().clone() for name, one in model.state_dict().items()}
-
-
-def _write_safetensors(tensors: dict[str, Tensor], header: str, draft: str) -> None:
-    try:
-        save_file(tensors, draft, metadata={"training": header})
-    except SafetensorError as error:  # safetensors raises this for a full disk, too
-        raise OSError(str(error)) from error
 
 
 def run_epochs(

@@ -36,7 +36,6 @@ from heedful.training.recipe import FineTuning, Recipe
 from heedful.training.variants.texts import EncodedTexts, HiddenWords
 
 SubjectType = TypeVar("SubjectType", bound=TransformerSubject)
-HiddenMarks = Mapping[int, Bool[Tensor, "_"]]  # by the index of the text
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,22 +97,15 @@ def fresh_model(context: TrainingContext, seed: int, *, uniform: bool = False) -
         query = base.network.shape.query
         subject, _ = init_recurrent_subject(base.vocabulary, base.labels, recipe, query=query)
         return RecurrentTrainable(subject, recipe)
-    return _fresh_transformer(_require_transformer(base), context, seed, uniform=uniform)
-
-
-def _fresh_transformer(
-    base: TransformerSubject, context: TrainingContext, seed: int, *, uniform: bool
-) -> TransformerTrainable:
-    """The pretrained encoder with a new classification head."""
-    recipe = replace(read_finetuning(context), seed=seed)
-    encoder, tokens = recipe.encoder, recipe.max_tokens
-    subject, _ = new_classifier(encoder, base.labels, seed=seed, max_tokens=tokens)
-    own, new = (one.subword_tokenizer.tokenizer.get_vocab() for one in (base, subject))
+    base, tuning = _require_transformer(base), replace(read_finetuning(context), seed=seed)
+    encoder, tokens = tuning.encoder, tuning.max_tokens
+    fresh, _ = new_classifier(encoder, base.labels, seed=seed, max_tokens=tokens)
+    own, new = (one.subword_tokenizer.tokenizer.get_vocab() for one in (base, fresh))
     if own != new:
         raise NotApplicable(f"{encoder} has another vocabulary than the model")
-    subject = replace(subject, scope=base.scope)
-    subject = convert_subject(subject, UniformTransformer) if uniform else subject
-    return TransformerTrainable(subject, recipe, readers=(subject, subject))
+    fresh = replace(fresh, scope=base.scope)
+    fresh = convert_subject(fresh, UniformTransformer) if uniform else fresh
+    return TransformerTrainable(fresh, tuning, readers=(fresh, fresh))
 
 
 def copied_model(context: TrainingContext, *, perturb_seed: int | None = None) -> Trainable:
@@ -174,35 +166,24 @@ class BlockedTransformer(TransformerSubject):
     attends to the pooled token, and the pooled token attends to all (Pruthi et al., 2020).
     """
 
-    marks: HiddenMarks
+    marks: Mapping[int, Bool[Tensor, "_"]]  # of hidden words, by the index of the text
 
     def forward(self, batch: Batch, embedded: Tensor | None = None) -> Forward:
         """A pass without attention between hidden and other tokens."""
         pooled = self.position(batch)
         if pooled is None:
             raise NotApplicable("it pools all tokens: no single row carries all information")
-        allowed = _allowed_attention(self._hidden(batch), pooled, batch.present)
+        hidden = torch.zeros_like(batch.present)
+        hidden[batch.present] = torch.cat([self.marks[one] for one in batch.instances])
+        same = hidden[:, :, None] == hidden[:, None, :]
+        is_pooled = torch.arange(hidden.shape[1]) == pooled[:, None]
+        allowed = (same & ~is_pooled[:, None, :]) | is_pooled[:, :, None]
 
         def cut(call: AttentionCall) -> Tensor:
             kept = call.weights * allowed[:, None].to(call.weights)
             return kept / kept.sum(-1, keepdim=True).clamp(min=torch.finfo(kept.dtype).tiny)
 
         return self.forward_with_edit(batch, cut, embedded)
-
-    def _hidden(self, batch: Batch) -> Bool[Tensor, "B T"]:
-        hidden = torch.zeros_like(batch.present)
-        hidden[batch.present] = torch.cat([self.marks[one] for one in batch.instances])
-        return hidden
-
-
-def _allowed_attention(
-    hidden: Bool[Tensor, "B T"], pooled: Tensor, present: Bool[Tensor, "B T"]
-) -> Bool[Tensor, "B T T"]:
-    """Which token may attend to which."""
-    same = hidden[:, :, None] == hidden[:, None, :]
-    is_pooled = torch.zeros_like(present)
-    is_pooled[torch.arange(len(is_pooled)), pooled] = True
-    return (same & ~is_pooled[:, None, :]) | is_pooled[:, :, None]
 
 
 def convert_subject(

@@ -80,14 +80,13 @@ def delete_hidden(one: Encoded, hidden: Bool[Tensor, "T"], *, blank: int) -> Enc
         keep[first] = True
     ids = [blank if index == first else token for index, token in enumerate(one.ids)]
     chosen = [index for index, kept in enumerate(keep) if kept]
+    pieces, types = one.pieces, one.types
     return replace(
         one,
-        ids=tuple(ids[index] for index in chosen),
-        word=tuple(one.word[index] for index in chosen),
-        pieces=None
-        if one.pieces is None
-        else tuple(BLANK_PIECE if index == first else one.pieces[index] for index in chosen),
-        types=None if one.types is None else tuple(one.types[index] for index in chosen),
+        ids=tuple(ids[at] for at in chosen),
+        word=tuple(one.word[at] for at in chosen),
+        pieces=pieces and tuple(BLANK_PIECE if at == first else pieces[at] for at in chosen),
+        types=types and tuple(types[at] for at in chosen),
     )
 
 

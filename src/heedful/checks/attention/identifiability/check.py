@@ -16,7 +16,7 @@ from heedful.core.rng import generator
 from heedful.core.settings import NonNegativeInt, PositiveInt, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.identifiability import (
-    EffectiveAttentionComputation,
+    compute_effective_attention,
     count_equal_tokens,
     find_identifiable_tokens,
     hidden_token_attribution,
@@ -111,7 +111,7 @@ def _states(context: BatchContext, subject: HasAttentionCalls) -> list[Tensor]:
 
 def _weights(context: BatchContext, subject: HasAttentionCalls) -> Iterator[Measurement]:
     depth = len(context.forward.maps)
-    layers = [context.cached(EffectiveAttentionComputation(layer)) for layer in range(depth)]
+    layers = [context.cached(compute_effective_attention, layer) for layer in range(depth)]
     head = subject.scope.head
     heads = slice(None) if head is None else slice(head, head + 1)
     shares = {

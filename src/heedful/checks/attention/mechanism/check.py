@@ -15,7 +15,7 @@ from heedful.methods.attention.layer_stack import require_layers
 from heedful.methods.attention.vector_based import value_zeroing_changes
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
 from heedful.models.batch_context import BatchContext
-from heedful.models.internals.alti_globenc import ContributionsComputation
+from heedful.models.internals.alti_globenc import contributions_by_layer
 from heedful.models.protocols import HasLayers
 from heedful.numerics.tensor.vector_parts import normalise_rows
 
@@ -85,7 +85,7 @@ def compute_contributions(context: BatchContext, *, zeroing: bool) -> list[Float
     The latter takes a variant per token, as leave-one-out does.
     """
     try:
-        return [normalise_rows(one) for one in context.cached(ContributionsComputation("alti"))]
+        return [normalise_rows(one) for one in context.cached(contributions_by_layer, "alti")]
     except NotApplicable as reason:
         if not zeroing or context.forward.decoder_maps:
             raise
