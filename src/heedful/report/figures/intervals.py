@@ -11,6 +11,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import altair as alt
+
 from heedful.report.figures.theme import (
     INK,
     QUIET,
@@ -33,8 +35,6 @@ SHORTEST_LABELS = 165  # of groups, where panels stand below each other
 
 def interval_chart(figure: FigureData) -> Any:
     """Panels with the same groups stand side by side, others below each other."""
-    import altair as alt
-
     panels = figure.panels or (FigurePanel(figure.x, figure.span),)
     whole, parts = _groups(figure.rows), [_groups(_of_panel(figure.rows, one)) for one in panels]
     stacked = not set(parts[0]).intersection(*parts[1:])
@@ -59,8 +59,6 @@ def _groups(rows: Sequence[FigureRow]) -> list[str]:
 def _panel(
     figure: FigureData, panel: FigurePanel, groups: list[str], width: int, *, named: bool
 ) -> Any:
-    import altair as alt
-
     roles = list(dict.fromkeys(row.get("role", "") for row in figure.rows))
     rows = [_placed(row, groups, figure.classes, roles[0]) for row in _of_panel(figure.rows, panel)]
     marks = _of_panel(figure.marks, panel)
@@ -102,8 +100,6 @@ def _placed(row: FigureRow, groups: list[str], classes: Sequence[str], first: st
 
 def _rows(groups: list[str], *, named: bool, shortest: int) -> Any:
     """Groups from the top down; heights between them are free."""
-    import altair as alt
-
     axis = alt.Axis(
         values=list(range(len(groups))),
         labelExpr=f"{json.dumps(groups)}[datum.value]",
@@ -124,8 +120,6 @@ def _channels(classes: Sequence[str], roles: list[str]) -> tuple[Any, dict[str, 
     Colours are those of classes. Without classes the first role is in colour, others are grey. The
     first role is filled, others are hollow.
     """
-    import altair as alt
-
     legend: Any = None
     if len(roles) > 1:
         grey = {"symbolStrokeColor": QUIET, "symbolFillColor": QUIET} if len(classes) > 1 else {}
@@ -149,8 +143,6 @@ def _channels(classes: Sequence[str], roles: list[str]) -> tuple[Any, dict[str, 
 
 def _references(marks: list[FigureRow], panel: FigurePanel, x: Any) -> list[Any]:
     """Bands, the zero line where the panel has one, and reference lines with their labels."""
-    import altair as alt
-
     band = alt.Chart(rows_with(marks, "from")).mark_rect(fill=QUIET, opacity=0.18, stroke=None)
     zero = alt.Chart(chart_data([{"rule": 0.0}] if panel.span[0] <= 0 <= panel.span[1] else []))
     base = alt.Chart(chart_data(spread_labels(marks, 0.0))).encode(x=x("rule"))

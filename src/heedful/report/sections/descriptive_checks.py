@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from heedful.checks.spec import CONTROL_METHODS, CheckSpec, group_missing
-from heedful.core.records import CheckResult, Estimate, EstimateRow
+from heedful.core.records import CheckResult, Estimate
 from heedful.report.check_specs import find_spec
 from heedful.results.document import Cell, Section, Span, Table, note_texts
 from heedful.results.run_records import RunRecords, sanitise_text
@@ -86,17 +86,11 @@ def _settings(spec: CheckSpec, result: CheckResult) -> Table:
     found: dict[str, dict[str, Estimate]] = {}
     for row in result.rows(first.name, predicted=None):
         if row.method and (row.setting or row.seed is not None):
-            found.setdefault(_setting(row), {})[row.method] = row.estimate
+            setting = str(row.setting) if row.seed is None else f"seed {row.seed}"
+            found.setdefault(setting, {})[row.method] = row.estimate
     across = tuple(dict.fromkeys(method for one in found.values() for method in one))
     rows = tuple(
-        (
-            sanitise_text(name),
-            *(_cell(one.get(method), first.range) for method in across),
-        )
+        (sanitise_text(name), *(_cell(one.get(method), first.range) for method in across))
         for name, one in found.items()
     )
     return Table(("setting", *map(sanitise_text, across)), rows)
-
-
-def _setting(row: EstimateRow) -> str:
-    return str(row.setting) if row.seed is None else f"seed {row.seed}"

@@ -8,6 +8,7 @@ from jaxtyping import Float64, Int64
 from scipy.special import rel_entr
 
 from heedful.core.rng import generator
+from heedful.report.escaping import shorten_word
 from heedful.results.document import Section, Widget
 from heedful.results.run_records import RunRecords, sanitise_text
 
@@ -115,15 +116,11 @@ def _sentence(row: dict[str, Any], *, why: str, tau: float | None) -> ExampleTex
         probability=_number(row.get("probability")),
         tau=tau,
         jsd=_jsd(scores.get("attention"), scores.get("adversarial")),
-        words=tuple(_short(sanitise_text(word)) for word in words),
+        words=tuple(shorten_word(sanitise_text(word), LONGEST_WORD) for word in words),
         more_words=len(row["words"]) - len(words),
         scores={name: _relative(one)[:MOST_WORDS] for name, one in scores.items()},
         question=None if asked is None else sanitise_text(asked[:LONGEST_QUESTION]),
     )
-
-
-def _short(word: str) -> str:
-    return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
 
 
 def _relative(scores: list[float | None]) -> tuple[float, ...]:

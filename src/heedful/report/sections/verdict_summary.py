@@ -6,7 +6,7 @@ from math import isnan
 from shlex import quote
 from typing import Any
 
-from heedful.core.records import Answer, Degree, Estimate, Flips, ModelScore, Verdict
+from heedful.core.records import Answer, Degree, Estimate, Flips, ModelScore, TextCounts, Verdict
 from heedful.report.check_specs import find_spec
 from heedful.report.sections.claims import CLAIM_LABELS
 from heedful.results.audited_attention import read_audited_attention
@@ -190,8 +190,7 @@ def describe_reason(verdict: Verdict) -> str:
         return HOLDS
     if verdict.answer == "unfaithful":
         return " ".join(REFUTED[name] for name, one in claims if one.answer == "refuted")
-    reasons = dict.fromkeys(one.why for _, one in claims if one.answer != "supported")
-    return " ".join(reasons)
+    return " ".join(dict.fromkeys(one.why for _, one in claims if one.answer != "supported"))
 
 
 def describe_scope(verdict: Verdict, manifest: Mapping[str, Any]) -> str:
@@ -254,7 +253,7 @@ def describe_texts(verdict: Verdict, manifest: Mapping[str, Any]) -> str:
         lost += (f"{counts.not_judged} of too few words to judge their ranking",)
     same = counts.distinct == counts.audited
     distinct = "all distinct" if same else f"{counts.distinct} of them distinct"
-    return " ".join(filter(None, (f"{', '.join((origin, distinct, *lost))}.", _seen(verdict))))
+    return " ".join(filter(None, (f"{', '.join((origin, distinct, *lost))}.", _seen(counts))))
 
 
 def _left_out(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -268,12 +267,11 @@ def _left_out(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield sanitise_text(rows)
 
 
-def _seen(verdict: Verdict) -> str:
+def _seen(counts: TextCounts) -> str:
     """How many of the texts the model was trained on, where that is known."""
-    counts = verdict.texts
-    if counts is None or counts.seen_in_training is None:
-        return ""
     seen = counts.seen_in_training
+    if seen is None:
+        return ""
     if not seen:
         return "None of them was used in training."
     verb = "was" if seen == 1 else "were"
@@ -282,7 +280,5 @@ def _seen(verdict: Verdict) -> str:
 
 def places_table(card: VerdictCard) -> Table:
     """The places with their intervals and numbers of texts."""
-    rows = tuple(
-        (one.name, Cell(estimate=one.estimate), str(one.estimate.n)) for one in card.places
-    )
-    return Table(("place", "estimate", "n"), rows)
+    rows = ((one.name, Cell(estimate=one.estimate), str(one.estimate.n)) for one in card.places)
+    return Table(("place", "estimate", "n"), tuple(rows))

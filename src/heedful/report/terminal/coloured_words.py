@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from heedful.report.escaping import escape_control_characters
+from heedful.report.escaping import escape_control_characters, shorten_word
 from heedful.report.pages.explanation import (
     MethodView,
     describe_prediction,
@@ -17,7 +17,6 @@ from heedful.report.pages.explanation import (
     describe_strongest,
     describe_truncation,
     group_by_kind,
-    shorten_word,
 )
 from heedful.results.explanation import TextExplanation
 
@@ -35,11 +34,8 @@ def print_words(
     """A line of coloured words per method, by kind; `numbers` prints a table of scores instead."""
     out = console or Console()
     target = (escape_control_characters(explained.target), "bold")
-    out.print(
-        Text.assemble(
-            "target: ", target, f" ({escape_control_characters(describe_prediction(explained))})"
-        )
-    )
+    prediction = escape_control_characters(describe_prediction(explained))
+    out.print(Text.assemble("target: ", target, f" ({prediction})"))
     if explained.question is not None:
         out.print(Text(escape_control_characters(describe_question(explained.question))))
     if cut := describe_truncation(explained):
@@ -51,11 +47,8 @@ def print_words(
     if explained.refused:
         out.print()
     for name, reason in explained.refused.items():
-        out.print(
-            Text(
-                f"refused: {escape_control_characters(describe_refusal(name, reason))}", style="dim"
-            )
-        )
+        refusal = escape_control_characters(describe_refusal(name, reason))
+        out.print(Text(f"refused: {refusal}", style="dim"))
 
 
 def colour_words(tokens: Sequence[str], scores: Sequence[float]) -> Text:
@@ -113,12 +106,10 @@ def _table(words: Sequence[str], some: Sequence[MethodView]) -> Table:
             heading.append(f" {one.unit}", style="dim")
         table.add_column(heading, justify="right", vertical="top")
     for place, word in enumerate(words):
-        table.add_row(Text(word), *(_cell(one, one.scores.scores[place]) for one in some))
+        scores = ((one, one.scores.scores[place]) for one in some)
+        cells = (Text(one.number(score), _style(score / one.largest)) for one, score in scores)
+        table.add_row(Text(word), *cells)
     return table
-
-
-def _cell(one: MethodView, score: float) -> Text:
-    return Text(one.number(score), style=_style(score / one.largest))
 
 
 def _width(one: MethodView) -> int:

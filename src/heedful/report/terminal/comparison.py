@@ -78,8 +78,7 @@ def _cell_text(cell: str | Cell) -> Text:
 
 def _print_pair(out: Console, compared: ComparisonRecord, pair: SidePair) -> None:
     second, first = map(escape_control_characters, (pair.second, pair.first))
-    title = f"\n{second} against {first}: {pair.pairing}"
-    out.print(Text(title, style="bold"))
+    out.print(Text(f"\n{second} against {first}: {pair.pairing}", style="bold"))
     for note in pair.notes:
         out.print(Text(escape_control_characters(note), style="yellow"))
     out.print(_differences(compared, pair))
@@ -93,11 +92,11 @@ def _differences(compared: ComparisonRecord, pair: SidePair) -> Table:
     table.add_column("", width=1)
     table.add_column("measure", overflow="fold", min_width=24)
     table.add_column("")
-    table.add_column(Text(_short(pair.first)), justify="right", no_wrap=True)
-    table.add_column(Text(_short(pair.second)), justify="right", no_wrap=True)
+    for name in (pair.first, pair.second):
+        table.add_column(Text(_short(name)), justify="right", no_wrap=True)
     table.add_column(f"difference [{100 * compared.level:g}%]", no_wrap=True)
-    table.add_column("p", justify="right", no_wrap=True)
-    table.add_column("n", justify="right", no_wrap=True)
+    for name in ("p", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
     for group in group_differences(pair):
         if group.check:
             table.add_row("", Text(escape_control_characters(group.check), style="bold"))
