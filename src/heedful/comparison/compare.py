@@ -145,7 +145,10 @@ def _compare_places(
     degrees = [side.record.verdict.degree for side in (first, second)]
     kinds = [degree.of for degree in degrees if degree]
     if not of_methods and len(set(kinds)) > 1:
-        names = " and ".join(f"{side.name} of {kind}" for side, kind in _kinds(first, second))
+        names = " and ".join(
+            f"{side.name} of {degree.of if degree else 'none'}"
+            for side, degree in zip((first, second), degrees, strict=True)
+        )
         yield DEGREE_KEY, None, f"their degrees are of different kinds: {names}"
         return
     if not of_methods and "order" not in kinds:
@@ -162,12 +165,6 @@ def _compare_places(
     if all(has_places(columns, method) for columns, method in zip(whole, methods, strict=True)):
         sides = place_columns(one, methods[0]), place_columns(other, methods[1])
         yield from place_differences(*sides, keys, draw)
-
-
-def _kinds(first: Side, second: Side) -> Iterator[tuple[Side, str]]:
-    for side in (first, second):
-        degree = side.record.verdict.degree
-        yield side, degree.of if degree else "none"
 
 
 def _keys(first: Side, second: Side) -> tuple[list[MeasureKey], list[MeasureKey]]:
