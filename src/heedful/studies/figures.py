@@ -21,11 +21,7 @@ from heedful.studies.grid import describe_model
 from heedful.studies.published_numbers import ReplicatedNumber as Number
 from heedful.studies.study import Study
 
-DISTRIBUTION_FIGURES = {
-    "tau_gradient": "Figure 2",
-    "median_tvd": "Figure 6",
-    "epsilon_max_jsd": "Figure 8",
-}
+DISTRIBUTION_FIGURES = {"tau_gradient": 2, "median_tvd": 6, "epsilon_max_jsd": 8}
 CLAIM_FIGURES = {"references-agree-better": "Figure 3", "average-above-bilstm": "Figure 5"}
 MEAN_FIGURES = {
     "agreement.tau_gradient": "Table 2: attention and gradient",
@@ -46,7 +42,9 @@ def build_study_figures(
     for measure, number in DISTRIBUTION_FIGURES.items():
         for texts in study.sets:
             if (cells := results.get((texts.name, study.main))) is not None:
-                figures += _distribution(cells, measure, f"{number}: {texts.title}", texts.name)
+                figures += _distribution(
+                    cells, measure, f"Figure {number}: {texts.title}", texts.name
+                )
     return figures
 
 
@@ -79,9 +77,8 @@ def _forest(name: str, title: str, caption: str, rows: Sequence[FigureRow]) -> l
     """Intervals of ours and the published values; the axis includes zero. Empty without rows."""
     span = min((0.0, *ends(rows))) - 0.05, max((0.0, *ends(rows))) + 0.05
     x = "difference of Kendall's τ" if name in CLAIM_FIGURES else "Kendall's τ"
-    return drop_empty(
-        [FigureData(name, "intervals", title, caption, x, span, (OURS, THEIRS), tuple(rows))]
-    )
+    figure = FigureData(name, "intervals", title, caption, x, span, (OURS, THEIRS), tuple(rows))
+    return drop_empty([figure])
 
 
 def _distribution(cells: CellResults, measure: str, title: str, name: str) -> list[FigureData]:

@@ -161,14 +161,9 @@ def _agreement(outcome: StudyOutcome) -> Section:
             head = (*TAU_HEAD[:2], "class", *TAU_HEAD[2:])
             title = f"τ of {words}, by predicted class"
             folded.append(_folded(title, Table(head, tuple(classes))))
-    return Section(
-        "agreement",
-        "Do they rank words alike?",
-        (DASH_NOTE,) if tables else (),
-        tuple(tables),
-        folded=tuple(folded),
-        short="Agreement",
-    )
+    title, note = "Do they rank words alike?", (DASH_NOTE,) if tables else ()
+    section = Section("agreement", title, note, tuple(tables), short="Agreement")
+    return replace(section, folded=tuple(folded))
 
 
 def _folded(title: str, table: Table) -> Section:
@@ -180,14 +175,13 @@ def _tau_row(row: ReplicatedNumber, rows: Mapping[NumberKey, ReplicatedNumber]) 
     for statistic in ("sd", "significant"):
         one = rows.get(replace(row.key, statistic=statistic))
         others.append(three_decimals(one.ours.value if one and one.ours else None))
-        others.append(three_decimals(one.published.value if one and one.published else None))
-    theirs = row.published.value if row.published else None
+        others.append(three_decimals(one.theirs if one else None))
     return (
         row.key.texts,
         describe_model(row.key.model),
         _cell(row.ours),
         format_sample_size(row.ours, row.over),
-        three_decimals(theirs),
+        three_decimals(row.theirs),
         _signed(row.difference),
         *others,
     )
@@ -200,11 +194,8 @@ def _performance(outcome: StudyOutcome) -> Section:
         cells: list[str | Cell] = [texts, describe_model(model)]
         for name in SCORES:
             one = by_key.get(NumberKey(texts, model, f"performance.{name}", "value"))
-            theirs = one.published.value if one and one.published else None
-            cells += [
-                _cell(t_interval_over_seeds(results.performance(name), UNIT_RANGE)),
-                three_decimals(theirs),
-            ]
+            ours = t_interval_over_seeds(results.performance(name), UNIT_RANGE)
+            cells += [_cell(ours), three_decimals(one.theirs if one else None)]
         rows.append(tuple(cells))
     head = [one for name in SCORES.values() for one in (name, "published")]
     table = Table(("data set", "model", *head), tuple(rows))
@@ -215,34 +206,30 @@ def _performance(outcome: StudyOutcome) -> Section:
 
 def _other_measures(outcome: StudyOutcome) -> Section:
     """All other measures: one table if they are few, else a folded table for each."""
-    others = [
-        row
-        for row in outcome.rows
-        if row.key.measure not in TAUS and not row.key.measure.startswith("performance.")
-    ]
     head = ("data set", "model", "class", "here", "over", "published", "difference", "source")
     groups: dict[str, list[TableRow]] = {}
-    for row in others:
-        groups.setdefault(f"{row.key.measure}, {row.key.statistic}", []).append(_other_row(row))
+    for row in outcome.rows:
+        measure = row.key.measure
+        if measure not in TAUS and not measure.startswith("performance."):
+            groups.setdefault(f"{measure}, {row.key.statistic}", []).append(_other_row(row))
     section = Section("more", "Every other number", (DASH_NOTE,), short="Other numbers")
-    if len(others) > MAX_TABLE_ROWS:
-        folded = (_folded(name, Table(head, tuple(rows))) for name, rows in groups.items())
-        return replace(section, folded=tuple(folded))
     rows = [(name, *row) for name, some in groups.items() for row in some]
+    if len(rows) > MAX_TABLE_ROWS:
+        folded = (_folded(name, Table(head, tuple(some))) for name, some in groups.items())
+        return replace(section, folded=tuple(folded))
     return replace(section, tables=(Table(("measure", *head), tuple(rows)),) if rows else ())
 
 
 def _other_row(row: ReplicatedNumber) -> TableRow:
-    theirs = row.published
     return (
         row.key.texts,
         describe_model(row.key.model),
         row.of_class,
         _cell(row.ours),
         format_sample_size(row.ours, row.over),
-        three_decimals(theirs.value if theirs else None),
+        three_decimals(row.theirs),
         _signed(row.difference),
-        theirs.source if theirs else "–",
+        row.published.source if row.published else "–",
     )
 
 

@@ -115,6 +115,11 @@ class Study:
     transformers: Mapping[str, Any] = field(default_factory=dict)
     published_as: ModelSpec | None = None
 
+    @property
+    def renamed(self) -> dict[ModelSpec, ModelSpec]:
+        """The model of the published numbers that is not among ours, and the one in its place."""
+        return {} if self.published_as is None else {self.published_as: self.main}
+
     @classmethod
     def read(cls, name: str) -> "Study":
         """Read the study of this name."""
