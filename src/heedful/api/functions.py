@@ -25,9 +25,7 @@ from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.retrain.run_retraining import Callbacks
 from heedful.pipeline.retrain.training_data import read_training_data
 
-ModelSource = (
-    str | Path | Subject | Any
-)  # a live transformers model too; its type needs transformers
+ModelSource = str | Path | Subject | Any  # Any: a live model, whose type needs transformers
 
 
 def load(model: ModelSource, tokenizer: Any = None, **choices: Any) -> Subject:
@@ -124,9 +122,8 @@ def explain(
     """
     asked = _request(method, methods, target=target, granularity=granularity, of=of, seed=seed)
     subject = load(model, **choices)
-    return Explanations(
-        explain_text(subject, text, asked, question=question), _name(model, subject)
-    )
+    found = explain_text(subject, text, asked, question=question)
+    return Explanations(found, _name(model, subject))
 
 
 def explain_all(

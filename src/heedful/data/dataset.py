@@ -107,12 +107,6 @@ def rows_sha256(rows: Iterable[NumberedRow]) -> str:
     return digest.hexdigest()
 
 
-def _label_indices(names: Iterable[str], find: Callable[[str], int | None]) -> tuple[int, ...]:
-    """The sorted indices of these class names; names that are no class are ignored."""
-    indices = (find(name) for name in names)
-    return tuple(sorted({index for index in indices if index is not None}))
-
-
 def _hashable_row(row: Mapping[str, object] | BadLine | LeftOut) -> object:
     if isinstance(row, BadLine | LeftOut):
         return {"bad" if isinstance(row, BadLine) else "left out": row.reason}
@@ -198,11 +192,9 @@ class Dataset:
             if selection.part:
                 part = f"{digest} {selection.cleaning.name} {selection.part}"
                 digest = hashlib.sha256(part.encode()).hexdigest()
-        size = self.whole if kept is None else int(kept.sum())
-        left_out = LeftOutRows(dict(left))
-        return replace(
-            self, sha256=digest, size=size, selection=selection, kept=kept, left_out=left_out
-        )
+        size, left_out = self.whole if kept is None else int(kept.sum()), LeftOutRows(dict(left))
+        given = replace(self, selection=selection, kept=kept)
+        return replace(given, sha256=digest, size=size, left_out=left_out)
 
     @property
     def name(self) -> str:
@@ -236,7 +228,8 @@ class Dataset:
             if sampled is None or (index < len(sampled) and sampled[index]):
                 row = row if self.selection is None else self.selection.cleaning.clean_row(row)
                 optional = row.tokens, row.rationale, row.pair, row.word_scores
-                allowed = None if row.candidates is None else _label_indices(row.candidates, find)
+                known = {at for name in row.candidates or () if (at := find(name)) is not None}
+                allowed = None if row.candidates is None else tuple(sorted(known))
                 cluster = read_cluster(raw, self.cluster)
                 yield Example(index, row.text, label, *optional, allowed, cluster)
             index += 1

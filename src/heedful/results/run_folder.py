@@ -25,8 +25,6 @@ from heedful.results.tables import (
 
 PLAN, MANIFEST, VERDICT, REPORT = "plan.toml", "manifest.json", "verdict.json", "report.html"
 MEASUREMENTS, TEXTS, MAPS, TEXT_IDS = "measurements", "texts", "maps", "text_ids"
-
-
 MANIFEST_TYPES: dict[str, type] = {
     **dict.fromkeys(("data", "model", "versions"), dict),
     "level": float,
@@ -62,13 +60,9 @@ class RunFolder:
         verdict = schema1.read_verdict(self.text(VERDICT))
         if self.schema != 1:
             return verdict
-        manifest = self.manifest()
-        return schema1.add_estimates(
-            verdict,
-            gather_columns(self.measurements()),
-            level=manifest.get("level", 0.95),
-            seed=manifest.get("seed", 0),
-        )
+        manifest, columns = self.manifest(), gather_columns(self.measurements())
+        level, seed = manifest.get("level", 0.95), manifest.get("seed", 0)
+        return schema1.add_estimates(verdict, columns, level=level, seed=seed)
 
     def manifest(self) -> dict[str, Any]:
         """Versions, fingerprints, seeds, counts and cost."""

@@ -132,6 +132,5 @@ def sanitise_text(text: str) -> str:
 
 
 def _unfit(sign: str) -> bool:
-    if unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp"):
-        return True
-    return any(ord(sign) in signs for signs in DIRECTION_SIGNS)
+    reorders = any(ord(sign) in signs for signs in DIRECTION_SIGNS)
+    return reorders or unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp")

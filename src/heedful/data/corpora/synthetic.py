@@ -60,9 +60,8 @@ def _draw_rows(name: str, split: str, draw_row: RowSampler) -> Iterator[Numbered
 def draw_needle(rng: Rng, index: int) -> Row:
     """One word of praise or blame among fillers decides; the rationale is that word."""
     label = index % 2
-    return _build_row(
-        [(_choose_word((NEGATIVE, POSITIVE)[label], rng), True)], SENTIMENT[label], rng
-    )
+    word = _choose_word((NEGATIVE, POSITIVE)[label], rng)
+    return _build_row([(word, True)], SENTIMENT[label], rng)
 
 
 @register_synthetic("synthetic:votes")
@@ -95,10 +94,8 @@ def draw_priority(rng: Rng, index: int) -> Row:
     allies = below - 1 if rng.random() < 0.5 else 0
     polarities = [label] * allies + [1 - label] * (below - allies)
     ranks = rng.permutation(np.arange(top - below, top)).tolist()
-    others = [
-        (RANKED[SENTIMENT[polarity]][rank], False)
-        for rank, polarity in zip(ranks, polarities, strict=True)
-    ]
+    drawn = zip(ranks, polarities, strict=True)
+    others = [(RANKED[SENTIMENT[polarity]][rank], False) for rank, polarity in drawn]
     return _build_row([(RANKED[SENTIMENT[label]][top], True), *others], SENTIMENT[label], rng)
 
 
