@@ -192,9 +192,11 @@ class Dataset:
             if selection.part:
                 part = f"{digest} {selection.cleaning.name} {selection.part}"
                 digest = hashlib.sha256(part.encode()).hexdigest()
-        size, left_out = self.whole if kept is None else int(kept.sum()), LeftOutRows(dict(left))
-        given = replace(self, selection=selection, kept=kept)
-        return replace(given, sha256=digest, size=size, left_out=left_out)
+        size = self.whole if kept is None else int(kept.sum())
+        left_out = LeftOutRows(dict(left))
+        return replace(
+            self, sha256=digest, size=size, selection=selection, kept=kept, left_out=left_out
+        )
 
     @property
     def name(self) -> str:
