@@ -9,8 +9,7 @@ from heedful.report.check_specs import find_spec
 from heedful.report.pages.model_card import describe_degree
 from heedful.report.pages.section_page import Heading, render_page_html, render_page_markdown
 from heedful.report.sections.check_measures import build_measure_rows
-from heedful.report.sections.check_power import describe_check_powers
-from heedful.report.sections.claims import build_claims
+from heedful.report.sections.claims import build_claims, describe_check_powers
 from heedful.report.sections.provenance import build_facts, list_limits, sanitise_lines
 from heedful.report.sections.retrained_models import describe_models
 from heedful.report.sections.verdict_summary import build_verdict_card

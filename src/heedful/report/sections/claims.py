@@ -7,11 +7,11 @@ from typing import Any
 from heedful.checks.spec import CheckSpec, Measure
 from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.report.check_specs import find_spec
-from heedful.report.sections.check_power import describe_check_power
 from heedful.results.document import Cell, Section, Table
 from heedful.results.run_records import sanitise_text
 
 MOST = 2  # estimates of a check that names no leading measures
+UNKNOWN = "power not measured"
 CLAIM_LABELS = {
     "used": "output depends on the attention",
     "needed": "uniform attention would do worse",
@@ -55,38 +55,31 @@ class ClaimRow:
 
 def build_claims_section(verdict: Verdict, manifest: Mapping[str, Any]) -> Section:
     """Every claim with its answer, its reason and the checks about it."""
-    return Section(
-        "claims",
-        "Claims and their evidence",
-        words=(
-            "Whether attention explains a model is several questions. Each is listed with the "
-            "checks about it. Checks marked “no vote” do not count. Below each: how often it is "
-            "right about models whose truth is known and that are like this one.",
-        ),
-        parts=tuple(
-            Section(
-                f"claim-{number}",
-                f"{claim.name}: {claim.words}",
-                words=(claim.why,) if claim.why else (),
-                tables=(_evidence_table(claim),) if claim.evidence else (),
-                answer=claim.answer,
-            )
-            for number, claim in enumerate(build_claims(verdict, manifest), 1)
-        ),
-        short="Claims",
+    words = (
+        "Whether attention explains a model is several questions. Each is listed with the checks "
+        "about it. Checks marked “no vote” do not count. Below each: how often it is right about "
+        "models whose truth is known and that are like this one.",
     )
+    parts = tuple(
+        Section(
+            f"claim-{number}",
+            f"{claim.name}: {claim.words}",
+            words=(claim.why,) if claim.why else (),
+            tables=(_evidence_table(claim),) if claim.evidence else (),
+            answer=claim.answer,
+        )
+        for number, claim in enumerate(build_claims(verdict, manifest), 1)
+    )
+    return Section("claims", "Claims and their evidence", words, parts=parts, short="Claims")
 
 
 def _evidence_table(claim: ClaimRow) -> Table:
     rows: list[tuple[str | Cell, ...]] = []
     for one in claim.evidence:
         question = one.question if one.answer else "by one of its measures"
-        name: str | Cell = Cell(
-            one.check,
-            answer=one.answer,
-            link=f"check-{one.check}",
-            note=" · ".join(filter(None, (question, one.power))),
-        )
+        note = " · ".join(filter(None, (question, one.power)))
+        link = f"check-{one.check}"
+        name: str | Cell = Cell(one.check, answer=one.answer, link=link, note=note)
         if not one.figures:
             rows.append((name, Cell(one.missing or "No estimate.", muted=True), ""))
         for figure in one.figures:
@@ -149,3 +142,19 @@ def leading_figures(
             if method in ("attention", "random"):
                 label = sanitise_text(f"{name} ({method})")
                 yield LeadingFigure(label, spec.measure(name, method), estimate)
+
+
+def describe_check_power(result: CheckResult, claim: str) -> str:
+    """A check's power on a claim.
+
+    >>> describe_check_power(CheckResult("undecided", "", {}), "ranks")
+    'power not measured'
+    """
+    return sanitise_text(str(result.power.get(claim, {}).get("description", UNKNOWN)))
+
+
+def describe_check_powers(result: CheckResult) -> str:
+    """Its power on every claim it votes on, in one line."""
+    if not result.power:
+        return UNKNOWN
+    return "; ".join(f"{claim}: {describe_check_power(result, claim)}" for claim in result.power)

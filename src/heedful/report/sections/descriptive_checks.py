@@ -22,27 +22,22 @@ def build_descriptive_checks(records: RunRecords) -> Section | None:
     parts = tuple(_part(spec, result) for spec, result in described if is_descriptive(spec))
     if not parts:
         return None
-    return Section(
-        "descriptive",
-        "Descriptive checks",
-        words=("These bear on no claim and never change the answer. Grey: controls.",),
-        parts=parts,
-        short="Descriptive",
-    )
+    words = ("These bear on no claim and never change the answer. Grey: controls.",)
+    return Section("descriptive", "Descriptive checks", words, parts=parts, short="Descriptive")
 
 
 def _part(spec: CheckSpec, result: CheckResult) -> Section:
     missing = (f"No {name}: {sanitise_text(why)}" for name, why in group_missing(result.missing))
     table, settings = _methods(spec, result), _settings(spec, result)
     name = sanitise_text(spec.name)
+    words = tuple(filter(None, (sanitise_text(result.why), *missing)))
+    every = Section(f"check-{name}-settings", "Every setting", tables=(settings,))
     return Section(
         f"check-{name}",
         f"{name}: {spec.question}",
-        words=tuple(filter(None, (sanitise_text(result.why), *missing))),
-        tables=(table,) if table.rows else (),
-        folded=(Section(f"check-{name}-settings", "Every setting", tables=(settings,)),)
-        if settings.rows
-        else (),
+        words,
+        (table,) if table.rows else (),
+        folded=(every,) if settings.rows else (),
     )
 
 

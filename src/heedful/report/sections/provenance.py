@@ -111,16 +111,11 @@ def build_limits(records: RunRecords) -> Section:
 
 def build_provenance(records: RunRecords) -> Section:
     """Tables of facts, and the plan."""
-    plan = sanitise_lines(records.plan)
-    return Section(
-        "method",
-        "Method, data, versions, cost",
-        tables=tuple(
-            Table((title, ""), rows) for title, rows in build_facts(records.manifest).items()
-        ),
-        folded=(Section("plan", "The plan of this run", code=plan),) if plan else (),
-        short="Method",
-    )
+    plan, facts = sanitise_lines(records.plan), build_facts(records.manifest)
+    tables = tuple(Table((title, ""), rows) for title, rows in facts.items())
+    folded = (Section("plan", "The plan of this run", code=plan),) if plan else ()
+    title = "Method, data, versions, cost"
+    return Section("method", title, tables=tables, folded=folded, short="Method")
 
 
 def sanitise_lines(text: str) -> str:

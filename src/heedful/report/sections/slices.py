@@ -23,13 +23,10 @@ def build_slices(records: RunRecords) -> Section:
                 found.setdefault(row.slice, {})[label] = row.estimate
                 counted = row.estimate.n + row.undefined
                 texts[row.slice] = max(texts.get(row.slice, 0), counted)
-    return Section(
-        "slices",
-        "Slices",
-        words=() if found else ("No check that was run has values to slice.",),
-        tables=(_table(found, texts),) if found else (),
-        short="Slices",
-    )
+    if not found:
+        none = ("No check that was run has values to slice.",)
+        return Section("slices", "Slices", none, short="Slices")
+    return Section("slices", "Slices", tables=(_table(found, texts),), short="Slices")
 
 
 def _table(found: dict[str, dict[str, Estimate]], texts: dict[str, int]) -> Table:

@@ -46,45 +46,25 @@ class NamedEstimate:
 
 @dataclass(frozen=True, slots=True)
 class VerdictCard:
-    """The verdict at the head of a page. Texts in it come from users: the renderer escapes them.
-
-    Args:
-        model: The name of the model.
-        answer: The answer.
-        chance: That the model is at chance; empty where it is not. It comes before all else.
-        headline: The answer in one sentence.
-        places: Attention's places between chance (0) and a ranking by influence (1), if there.
-        reliability: The reliability of the influence of words, which the places rest on.
-        degree: The degree of older runs, which have no places.
-        flips: In which share of the texts the prediction changes without a fifth of the words.
-        why: The reason of the answer.
-        attention: The attention under audit, where the model has several.
-        claims: Name, answer and meaning of each claim.
-        scope: What the answer is about, and the published tests beside it.
-        instead: The method that ranks words certainly better, or that there is none.
-        command: How to use that method.
-        score: Accuracy, majority baseline and number of texts by class.
-        texts: How many texts were audited, how many are distinct, how many were seen in training.
-        level: The level of the intervals.
-    """
+    """The verdict at the head of a page. Texts in it come from users: the renderer escapes them."""
 
     model: str
     answer: Answer
-    chance: str
-    headline: str
-    places: tuple[NamedEstimate, ...]
-    reliability: Estimate | None
-    degree: Estimate | None
-    flips: str
+    chance: str  # that the model is at chance; empty where it is not; it comes before all else
+    headline: str  # the answer in one sentence
+    places: tuple[NamedEstimate, ...]  # between chance (0) and a ranking by influence (1)
+    reliability: Estimate | None  # of the influence of words, which the places rest on
+    degree: Estimate | None  # of older runs, which have no places
+    flips: str  # in which share of texts the prediction changes without a fifth of the words
     why: str
-    attention: str
-    claims: tuple[tuple[str, str, str], ...]
-    scope: str
-    instead: str
-    command: str
-    score: str
-    texts: str
-    level: float
+    attention: str  # the one under audit, where the model has several
+    claims: tuple[tuple[str, str, str], ...]  # name, answer and meaning
+    scope: str  # what the answer is about, and the published tests beside it
+    instead: str  # the method that ranks words certainly better, or that there is none
+    command: str  # how to use that method
+    score: str  # accuracy, majority baseline and number of texts by class
+    texts: str  # how many were audited, how many are distinct, how many were seen in training
+    level: float  # of the intervals
 
     @property
     def scale(self) -> str:

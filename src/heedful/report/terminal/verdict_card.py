@@ -23,15 +23,9 @@ from heedful.report.sections.verdict_summary import (
 )
 
 COLOURS = {
-    "faithful": "green",
-    "unfaithful": "red",
-    "supported": "green",
-    "refuted": "red",
-    "supports": "green",
-    "refutes": "red",
-    "undecided": "yellow",
-    "no vote": "dim",
-    "not tested": "dim",
+    **dict.fromkeys(("faithful", "supported", "supports"), "green"),
+    **dict.fromkeys(("unfaithful", "refuted", "refutes"), "red"),
+    **{"undecided": "yellow", "no vote": "dim", "not tested": "dim"},
 }
 WIDTH = 25  # cells of a ruler
 MARK = {"inside": "●", "above": "►", "below": "◄"}
