@@ -69,15 +69,12 @@ def run_sides(records: Sequence[ComparedRun]) -> tuple[Side, ...]:
 
 def _averaged_keys(record: ComparedRun) -> tuple[MeasureKey, ...]:
     """The measures of the verdict, plain or by method, that have a value for every text."""
-    wanted = (
-        MeasureKey(check, measure, method)
-        for check, result in record.verdict.checks.items()
-        for measure, method in (
-            *((measure, None) for measure in result.estimates),
-            *((row.measure, row.method) for row in result.by if row.method is not None),
-        )
-    )
-    return tuple(dict.fromkeys(key for key in wanted if key in record.columns.values))
+    wanted: dict[MeasureKey, None] = {}
+    for check, result in record.verdict.checks.items():
+        wanted |= dict.fromkeys(MeasureKey(check, measure) for measure in result.estimates)
+        by_method = (row for row in result.by if row.method is not None)
+        wanted |= dict.fromkeys(MeasureKey(check, row.measure, row.method) for row in by_method)
+    return tuple(key for key in wanted if key in record.columns.values)
 
 
 def _names(folders: Sequence[str]) -> list[str]:

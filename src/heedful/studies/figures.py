@@ -85,16 +85,12 @@ def _distribution(cells: CellResults, measure: str, title: str, name: str) -> li
     """The figure of the first seed's run, as in the run's own report."""
     records = Run(cells.cells[0].place(cells.out) / "run").records
     which = f" Seed {cells.seeds[0]} of {len(cells.seeds)}." if len(cells.seeds) > 1 else ""
-    return [
-        replace(
-            one,
-            title=f"{title}. {one.title}",
-            caption=f"{one.caption}{which}",
-            name=f"{measure}-{name}",
-        )
+    renamed = (
+        replace(one, name=f"{measure}-{name}", title=f"{title}. {one.title}")
         for one in list_figures(records)
         if one.name == measure
-    ]
+    )
+    return [replace(one, caption=f"{one.caption}{which}") for one in renamed]
 
 
 def _differences(study: Study, name: str, claims: Sequence[ClaimFinding]) -> list[FigureData]:

@@ -14,13 +14,7 @@ from heedful.studies.cell_results import collect_results
 from heedful.studies.claims import ClaimFinding, evaluate_claims
 from heedful.studies.figures import build_study_figures
 from heedful.studies.find_data import find_data
-from heedful.studies.grid import (
-    OWN_ATTENTION,
-    StudyRequest,
-    build_cells,
-    describe_model,
-    run_cells,
-)
+from heedful.studies.grid import OWN_ATTENTION, StudyRequest, build_cells, describe_model, run_cells
 from heedful.studies.page import StudyOutcome, build_heading, build_sections, pluralise
 from heedful.studies.published_numbers import (
     PublishedNumbers,

@@ -13,15 +13,7 @@ from typing import Any
 
 import altair as alt
 
-from heedful.report.figures.theme import (
-    INK,
-    QUIET,
-    SERIES,
-    chart_data,
-    class_colour,
-    rows_with,
-    spread_labels,
-)
+from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data, class_colour, spread_labels
 from heedful.results.document import FigureData, FigurePanel, FigureRow
 
 WIDTHS = {1: 340, 2: 250}  # by the number of panels side by side
@@ -72,10 +64,10 @@ def _panel(
     colour, points = _channels(figure.classes, roles)
     height = (LINE * max(1, len(figure.classes)) + PADDING) * len(groups)
     base = alt.Chart(chart_data(rows), width=width, height=height).encode(y=y)
-    box, line = (alt.Chart(rows_with(rows, key)).encode(y=y) for key in ("start", "before"))
+    box, line = (alt.Chart(chart_data(rows, key)).encode(y=y) for key in ("start", "before"))
     dots = [_placed(mark, groups, (), "") for mark in marks if "group" in mark]
     faint = alt.Chart(chart_data(dots)).mark_circle(size=30, color=SERIES[0], opacity=0.4)
-    labels = alt.Chart(rows_with(rows, "label")).mark_text(
+    labels = alt.Chart(chart_data(rows, "label")).mark_text(
         align="left", dx=8, fontSize=11, color=INK
     )
     return alt.layer(
@@ -143,7 +135,7 @@ def _channels(classes: Sequence[str], roles: list[str]) -> tuple[Any, dict[str, 
 
 def _references(marks: list[FigureRow], panel: FigurePanel, x: Any) -> list[Any]:
     """Bands, the zero line where the panel has one, and reference lines with their labels."""
-    band = alt.Chart(rows_with(marks, "from")).mark_rect(fill=QUIET, opacity=0.18, stroke=None)
+    band = alt.Chart(chart_data(marks, "from")).mark_rect(fill=QUIET, opacity=0.18, stroke=None)
     zero = alt.Chart(chart_data([{"rule": 0.0}] if panel.span[0] <= 0 <= panel.span[1] else []))
     base = alt.Chart(chart_data(spread_labels(marks, 0.0))).encode(x=x("rule"))
     text = base.mark_text(baseline="bottom", dy=-4, fontSize=11, color=SERIES[1])

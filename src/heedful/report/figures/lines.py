@@ -9,14 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from heedful.report.figures.theme import (
-    INK,
-    QUIET,
-    chart_data,
-    class_colour,
-    rows_with,
-    spread_labels,
-)
+from heedful.report.figures.theme import INK, QUIET, chart_data, class_colour, spread_labels
 from heedful.results.document import FigureData, FigureRow
 
 WIDTH, HEIGHT = 400, 250
@@ -45,7 +38,7 @@ def line_chart(figure: FigureData) -> Any:
     colour = class_colour(figure.classes)
     base = alt.Chart(chart_data(rows), width=WIDTH, height=HEIGHT).encode(color=colour)
     spread = base.mark_rule(strokeWidth=2.5, opacity=0.7)
-    faint = alt.Chart(rows_with(figure.marks, "value")).mark_circle(opacity=0.35, size=30)
+    faint = alt.Chart(chart_data(figure.marks, "value")).mark_circle(opacity=0.35, size=30)
     line = base.mark_line(strokeWidth=2, opacity=0.8)
     wide = [spread.encode(x=x("x_low"), x2="x_high:Q", y=y("value"))] if both else []
     return alt.layer(
@@ -98,7 +91,7 @@ def _labels(figure: FigureData, x: Any, y: Any) -> list[Any]:
     drawn = []
     for above in (True, False):
         rows = [row for row in figure.rows if (row.get("class") in first) == above]
-        text = alt.Chart(rows_with(rows, "label"))
+        text = alt.Chart(chart_data(rows, "label"))
         text = text.mark_text(dy=-13 if above else 16, fontSize=11, color=INK)
         drawn.append(text.encode(x=x, y=y, text="label:N"))
     return drawn

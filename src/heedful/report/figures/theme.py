@@ -15,18 +15,14 @@ LONG_LABEL = 24  # characters from which labels of a legend stand below each oth
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 
-def chart_data(rows: Iterable[Mapping[str, Any]]) -> Any:
-    """Rows as a chart takes them."""
+def chart_data(rows: Iterable[Mapping[str, Any]], key: str | None = None) -> Any:
+    """Rows as a chart takes them: all of them, or those that have this key."""
     import altair as alt
 
     # as one string: altair would copy and check every number of a table many times over
-    text = json.dumps(list(rows), ensure_ascii=False)
+    kept = [row for row in rows if key is None or key in row]
+    text = json.dumps(kept, ensure_ascii=False)
     return alt.InlineData(values=text, format=alt.JsonDataFormat(type="json"))
-
-
-def rows_with(rows: Iterable[Mapping[str, Any]], key: str) -> Any:
-    """The rows that have this key, as a chart takes them."""
-    return chart_data(row for row in rows if key in row)
 
 
 def chart_theme(background: str) -> dict[str, Any]:

@@ -22,10 +22,7 @@ from heedful.report.pages.section_render import (
 from heedful.report.sections.claims import EvidenceRow, build_claims, leading_figures
 from heedful.report.sections.provenance import list_limits
 from heedful.report.sections.retrained_models import describe_models
-from heedful.report.sections.verdict_summary import (
-    build_verdict_card,
-    places_table,
-)
+from heedful.report.sections.verdict_summary import build_verdict_card, places_table
 from heedful.results.run_records import sanitise_text
 
 CARD_MARK = "<!-- written by heedful report --card -->"

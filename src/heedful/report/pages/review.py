@@ -31,6 +31,7 @@ BLANK = "\\_" * 30
 
 def render_review_html(records: RunRecords, *, digest: str = "") -> str:
     """One self-contained page; `digest` names the verdict that is signed for."""
+    form = {"decisions": DECISIONS, "fields": FIELDS, "conditions": CONDITIONS}
     return render_page_html(
         _heading(records),
         build_review(records, digest=digest),
@@ -38,10 +39,8 @@ def render_review_html(records: RunRecords, *, digest: str = "") -> str:
         styles=("review",),
         template="review.html.j2",
         script=False,
-        decisions=DECISIONS,
-        fields=FIELDS,
-        conditions=CONDITIONS,
         plan=sanitise_lines(records.plan),
+        **form,
     )
 
 

@@ -95,10 +95,9 @@ def _whole(row: MapRow) -> bool:
 def _text(rows: list[MapRow]) -> MapText:
     layers = []
     for layer, inside in groupby(rows, key=lambda row: row["layer"]):
-        first, *rest = inside
-        heads = tuple(row["head"] for row in (first, *rest))
-        same = first["queries"] == first["keys"]
-        layers.append(MapLayer(layer, heads, None if same else _tokens(first["queries"])))
+        heads = list(inside)
+        queries = None if heads[0]["queries"] == heads[0]["keys"] else _tokens(heads[0]["queries"])
+        layers.append(MapLayer(layer, tuple(row["head"] for row in heads), queries))
     levels = np.concatenate([_levels(row["weights"]) for row in rows])
     packed = b64encode(zlib.compress(levels.tobytes(), 9)).decode()
     return MapText(rows[0]["instance"], _tokens(rows[0]["keys"]), tuple(layers), packed)

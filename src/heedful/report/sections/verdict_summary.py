@@ -132,7 +132,7 @@ def describe_flips(flips: Flips | None) -> str:
         f"best method {_percent(best.estimate)} ({sanitise_text(best.method)})" if best else "",
         f"best set found {_percent(flips.best_set)}" if flips.best_set.n else "",
         f"as many at random {_percent(flips.random)} (paired difference "
-        f"{_percent_interval(flips.difference)})",
+        f"{_percent(flips.difference, interval=True)})",
     ]
     return (
         "Without the 20 % of the words that attention names, the prediction changes in "
@@ -140,25 +140,17 @@ def describe_flips(flips: Flips | None) -> str:
     )
 
 
-def _percent(estimate: Estimate) -> str:
-    """A share in percent.
+def _percent(estimate: Estimate, *, interval: bool = False) -> str:
+    """A share in percent, with its interval where that is asked for.
 
-    >>> _percent(Estimate(0.334, 0.3, 0.4, 9))
-    '33 %'
+    >>> share = Estimate(0.224, 0.19, 0.26, 9)
+    >>> _percent(share), _percent(share, interval=True)
+    ('22 %', '22 % [19, 26]')
     """
-    return f"{100 * estimate.value:z.0f} %".replace("-", "\N{MINUS SIGN}")
-
-
-def _percent_interval(estimate: Estimate) -> str:
-    """A difference of shares in percent, with its interval.
-
-    >>> _percent_interval(Estimate(0.22, 0.19, 0.26, 9))
-    '22 % [19, 26]'
-    """
-    if estimate.n < 2 or isnan(estimate.low):
-        return _percent(estimate)
-    ends = f" [{100 * estimate.low:z.0f}, {100 * estimate.high:z.0f}]"
-    return f"{_percent(estimate)}{ends}".replace("-", "\N{MINUS SIGN}")
+    text = f"{100 * estimate.value:z.0f} %"
+    if interval and estimate.n > 1 and not isnan(estimate.low):
+        text += f" [{100 * estimate.low:z.0f}, {100 * estimate.high:z.0f}]"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def describe_reason(verdict: Verdict) -> str:
