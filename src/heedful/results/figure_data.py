@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from heedful.core.records import CheckResult, Estimate
+from heedful.results.audited_attention import is_audited, read_audited_attention
 from heedful.results.document import FigureData, FigurePanel, FigureRow, Span
 
 if TYPE_CHECKING:
@@ -233,10 +234,11 @@ def layer_figure(
     layers = [row["x"] for row in rows] or [0]
     heights = [0.0, *ends(rows)]
     heights += [one[key] for one in marks for key in ("value", "rule") if key in one]
+    audited = read_audited_attention(records.manifest)
     shaded = [
         {"from": one - 0.5, "to": one + 0.5, "label": "under audit"}
         for one in sorted(set(layers))
-        if one == records.audited_layer
+        if is_audited(audited, one)
     ]
     return FigureData(
         words.name,

@@ -5,6 +5,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from heedful.core.records import CheckResult, Estimate
+from heedful.results.audited_attention import is_audited, read_audited_attention
 from heedful.results.document import FigureData, FigureRow
 from heedful.results.figure_data import (
     FigureWords,
@@ -156,7 +157,7 @@ def _heads(records: "RunRecords", result: CheckResult) -> FigureData:
         if head is not None and not isnan(one.value)
     }
     most = max(map(abs, heads.values()), default=0.0) or 1.0
-    audited = records.audited_layer
+    audited = read_audited_attention(records.manifest)
     return FigureData(
         "layers_heads",
         "heatmap",
@@ -171,7 +172,7 @@ def _heads(records: "RunRecords", result: CheckResult) -> FigureData:
         marks=[
             {"row": str(layer), "label": "under audit"}
             for layer in {layer for layer, _ in heads}
-            if layer == audited
+            if is_audited(audited, layer)
         ],
         y="layer",
     )
