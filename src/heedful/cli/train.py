@@ -121,9 +121,7 @@ def _train_model(
         return subject, json.loads((out / HISTORY_FILE).read_text(encoding="utf-8"))
 
 
-def _recipe(
-    encoder: str, given: dict[str, Any], cleaning: str | None = None
-) -> "Recipe | FineTuning":
+def _recipe(encoder: str, given: dict[str, Any], cleaning: str | None) -> "Recipe | FineTuning":
     """The recipe for this encoder, with what was given on the command line.
 
     A model of words tokenizes other texts as the cleaning of its data does, as far as its tokenizer

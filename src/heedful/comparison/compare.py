@@ -164,15 +164,9 @@ def _compare_places(
 def _keys(first: Side, second: Side) -> tuple[list[MeasureKey], list[MeasureKey]]:
     """The keys both have: plain and by method, then by layer, head or setting."""
     plain = [key for key in first.averaged if key in second.averaged]
-    by_setting = [
-        key
-        for key in first.columns.values
-        if not key._replace(method=None).plain
-        and key.seed is None
-        and key in second.columns.values
-        and has_mean(key)
-    ]
-    return plain, by_setting
+    keyed = (key for key in first.columns.values if not key._replace(method=None).plain)
+    both = [key for key in keyed if key.seed is None and key in second.columns.values]
+    return plain, list(filter(has_mean, both))
 
 
 def _only_one(first: Side, second: Side) -> dict[str, str]:

@@ -170,12 +170,9 @@ def statistic_difference(
 ) -> Difference:
     """A statistic of means, second less first; in the test texts are exchanged or relabelled."""
     one, other = (
-        ResampledValue(
-            float(statistic(values.mean(0, keepdims=True))[0]),
-            statistic(draw.resample(values, seed)),
-            len(values),
-        )
+        ResampledValue(float(own[0]), statistic(draw.resample(values, seed)), len(values))
         for values, seed in zip(sides, draw.seeds, strict=True)
+        for own in (statistic(values.mean(0, keepdims=True)),)
     )
     apart = other.less(one, paired=draw.paired)
     exchange = swapped_means if draw.paired else relabelled_means

@@ -57,14 +57,9 @@ class StudyOutcome:
 def build_heading(outcome: StudyOutcome) -> Heading:
     """Title and question of the study, dates and versions, and what to be warned of."""
     study = outcome.study
-    return Heading(
-        title=f"{study.title}, run again",
-        above=f"{study.reference}, run again",
-        name=study.title,
-        lead=study.question,
-        words=(_provenance_line(outcome),),
-        warnings=tuple(_warnings(outcome)),
-    )
+    title, above = f"{study.title}, run again", f"{study.reference}, run again"
+    words, warnings = (_provenance_line(outcome),), tuple(_warnings(outcome))
+    return Heading(title, above, study.title, study.question, words, warnings)
 
 
 def _provenance_line(outcome: StudyOutcome) -> str:
@@ -292,13 +287,11 @@ def build_cost_section(outcome: StudyOutcome) -> Section:
     return Section("cost", "Where the time goes", (words,), (table,), short="Cost")
 
 
-def _minutes(
-    name: str, cells: int, spent: Mapping[str, float], parts: list[str]
-) -> tuple[str, ...]:
+def _minutes(name: str, n: int, spent: Mapping[str, float], parts: list[str]) -> tuple[str, ...]:
     rest = spent["audit"] - sum(spent.get(part, 0.0) for part in parts)
     columns = (spent["training"], *(spent.get(part, 0.0) for part in parts), rest)
     total = spent["training"] + spent["audit"]
-    return name, str(cells), *(f"{one:.1f}" for one in (*columns, total))
+    return name, str(n), *(f"{one:.1f}" for one in (*columns, total))
 
 
 def _cell(estimate: Estimate | None) -> Cell:

@@ -92,16 +92,10 @@ def _placed(row: FigureRow, groups: list[str], classes: Sequence[str], first: st
 
 def _rows(groups: list[str], *, named: bool, shortest: int) -> Any:
     """Groups from the top down; heights between them are free."""
-    axis = alt.Axis(
-        values=list(range(len(groups))),
-        labelExpr=f"{json.dumps(groups)}[datum.value]",
-        labels=named,
-        labelLimit=260,
-        labelPadding=8,
-        minExtent=shortest if named else 0,
-        ticks=False,
-        domain=False,
-    )
+    names, extent = f"{json.dumps(groups)}[datum.value]", shortest if named else 0
+    labels: dict[str, Any] = {"labels": named, "labelExpr": names, "minExtent": extent}
+    labels |= {"labelLimit": 260, "labelPadding": 8}
+    axis = alt.Axis(values=list(range(len(groups))), ticks=False, domain=False, **labels)
     scale = alt.Scale(domain=(-0.5, len(groups) - 0.5), reverse=True, nice=False)
     return alt.Y("at:Q", title=None, axis=axis, scale=scale)
 

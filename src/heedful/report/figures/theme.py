@@ -46,14 +46,9 @@ def class_colour(names: Sequence[str], channel: Any = None, title: str | None = 
     channel = channel or alt.Color
     if len(names) < 2:
         return channel(value=SERIES[0])
-    legend = alt.Legend(
-        title=title,
-        orient="top",
-        offset=6,
-        columns=3 if max(map(len, names)) < LONG_LABEL else 1,
-        labelLimit=300,
-        symbolOpacity=0.9,
-    )
+    columns = 3 if max(map(len, names)) < LONG_LABEL else 1
+    above: dict[str, Any] = {"orient": "top", "offset": 6, "columns": columns}
+    legend = alt.Legend(title=title, labelLimit=300, symbolOpacity=0.9, **above)
     others = [name for name in names if name not in CONTROL_METHODS]
     colours = {name: SERIES[place % len(SERIES)] for place, name in enumerate(others)}
     scale = alt.Scale(domain=list(names), range=[colours.get(name, QUIET) for name in names])

@@ -295,9 +295,7 @@ def _figure_rows(pair: SidePair, group: DifferenceGroup) -> list[FigureRow]:
     )
 
 
-def _forest(
-    name: str, title: str, rows: Sequence[FigureRow], compared: ComparisonRecord
-) -> FigureData:
+def _forest(name: str, title: str, rows: list[FigureRow], compared: ComparisonRecord) -> FigureData:
     names = list(dict.fromkeys(row["group"] for row in rows))
     shown = [row for row in rows if row["group"] in names[:MOST_ROWS]]
     most = ROOM * max(map(abs, ends(shown)), default=0.0) or 1.0

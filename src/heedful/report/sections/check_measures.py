@@ -147,17 +147,13 @@ def _measure_row(
     method: str | None = None,
 ) -> MeasureRow:
     keys = {} if method is None else {"method": method}
-    by_class = result.by_class(name, **keys)
+    found = result.by_class(name, **keys)
     undefined = (
         result.undefined.get(name, 0)
         if method is None
         else sum(row.undefined for row in result.rows(name, **keys) if row.predicted is None)
     )
-    return MeasureRow(
-        name=sanitise_text(name if method is None else f"{name} ({method})"),
-        measure=measure,
-        estimate=estimate,
-        by_class=tuple(by_class.get(one) for one in classes),
-        undefined=undefined,
-        of_other_method=bool(measure.short) and method not in (None, "attention"),
-    )
+    shown = sanitise_text(name if method is None else f"{name} ({method})")
+    by_class = tuple(found.get(one) for one in classes)
+    of_other_method = bool(measure.short) and method not in (None, "attention")
+    return MeasureRow(shown, measure, estimate, by_class, undefined, of_other_method)

@@ -95,24 +95,15 @@ def _evidence_table(claim: ClaimRow) -> Table:
 def build_claims(verdict: Verdict, manifest: Mapping[str, Any]) -> tuple[ClaimRow, ...]:
     """Every claim, in order."""
     specs = {name: find_spec(name, manifest) for name in verdict.checks}
-    return tuple(
-        ClaimRow(
-            sanitise_text(name),
-            CLAIM_LABELS.get(name, sanitise_text(name)),
-            claim.answer,
-            sanitise_text(claim.why),
-            _evidence_rows(name, [specs[one] for one in claim.checks if one in specs], verdict),
-        )
-        for name, claim in verdict.claims.items()
-    )
-
-
-def _evidence_rows(
-    claim: str, specs: Sequence[CheckSpec], verdict: Verdict
-) -> tuple[EvidenceRow, ...]:
-    """Those that vote first."""
-    rows = [_evidence_row(claim, spec, verdict.checks[spec.name]) for spec in specs]
-    return tuple(sorted(rows, key=lambda one: one.answer == "no vote"))
+    found = []
+    for name, claim in verdict.claims.items():
+        about = [one for one in claim.checks if one in specs]
+        rows = [_evidence_row(name, specs[one], verdict.checks[one]) for one in about]
+        rows.sort(key=lambda one: one.answer == "no vote")  # those that vote first
+        shown, why = sanitise_text(name), sanitise_text(claim.why)
+        label = CLAIM_LABELS.get(name, shown)
+        found.append(ClaimRow(shown, label, claim.answer, why, tuple(rows)))
+    return tuple(found)
 
 
 def _evidence_row(claim: str, spec: CheckSpec, result: CheckResult) -> EvidenceRow:
@@ -121,14 +112,9 @@ def _evidence_row(claim: str, spec: CheckSpec, result: CheckResult) -> EvidenceR
     figures = tuple(leading_figures(spec, result, second))
     reason = result.missing[0].reason if result.missing else ""
     about_another = bool(second) or spec.claim not in (None, claim)
-    return EvidenceRow(
-        check=sanitise_text(spec.name),
-        question=spec.question,
-        answer="" if about_another else result.answer,
-        figures=figures,
-        missing="" if figures else sanitise_text(reason),
-        power=describe_check_power(result, claim),
-    )
+    answer, missing = "" if about_another else result.answer, "" if figures else reason
+    name, power = sanitise_text(spec.name), describe_check_power(result, claim)
+    return EvidenceRow(name, spec.question, answer, figures, sanitise_text(missing), power)
 
 
 def leading_figures(

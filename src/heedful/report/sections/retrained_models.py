@@ -89,16 +89,11 @@ def describe_models(manifest: Mapping[str, Any]) -> str:
 
 
 def _model(raw: Mapping[str, Any]) -> RetrainedModel:
-    best = raw.get("best_epoch")
-    return RetrainedModel(
-        name=sanitise_text(str(raw.get("name", ""))),
-        epochs=int(raw.get("epochs") or 0),
-        best=best,
-        ended=ENDS.get(raw.get("plateau"), ENDS[None]),
-        score=_at(raw.get("dev_scores"), best),
-        accuracy=_at(raw.get("dev_accuracies"), best),
-        cpu=float(raw.get("cpu_seconds") or nan),
-    )
+    name, best = sanitise_text(str(raw.get("name", ""))), raw.get("best_epoch")
+    ended = ENDS.get(raw.get("plateau"), ENDS[None])
+    score, accuracy = (_at(raw.get(key), best) for key in ("dev_scores", "dev_accuracies"))
+    epochs, cpu = int(raw.get("epochs") or 0), float(raw.get("cpu_seconds") or nan)
+    return RetrainedModel(name, epochs, best, ended, score, accuracy, cpu)
 
 
 def _at(scores: Any, epoch: Any) -> float:
