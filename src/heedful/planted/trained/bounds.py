@@ -119,6 +119,10 @@ class Bound:
     line: float
     above: bool
 
+    def evaluate(self, texts: Sequence[TextMeasurement]) -> "BoundResult":
+        """The bound with the value for these texts."""
+        return BoundResult(self.what, self.statistic(texts), self.line, self.above)
+
 
 @dataclass(frozen=True)
 class BoundResult:
@@ -181,5 +185,4 @@ BOUNDS: dict[tuple[str, bool], tuple[Bound, ...]] = {
 def evaluate_bounds(texts: Sequence[TextMeasurement], truth: Truth) -> list[BoundResult]:
     """Every bound of the scored claims of the truth."""
     scored = [(claim, known) for claim, known in truth.items() if known is not None]
-    bounds = (bound for pair in scored for bound in BOUNDS[pair])
-    return [BoundResult(one.what, one.statistic(texts), one.line, one.above) for one in bounds]
+    return [bound.evaluate(texts) for pair in scored for bound in BOUNDS[pair]]
