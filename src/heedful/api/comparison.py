@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 from heedful.api.run import Run
 from heedful.comparison.compare import ComparisonSettings, compare_records
 from heedful.comparison.records import ComparisonRecord
-from heedful.comparison.requirements import (
-    RequirementResult,
-    check_requirement,
-    parse_requirement,
-)
+from heedful.comparison.requirements import RequirementResult, check_requirement, parse_requirement
 from heedful.comparison.sides import ComparedRun
 from heedful.core.atomic_files import write_atomic
 from heedful.core.errors import RunError
 from heedful.numerics.stats.bootstrap import RESAMPLES
-from heedful.report.pages.comparison import COMPARISON_COLUMNS, flatten_rows, render_csv
+from heedful.report.pages.comparison import (
+    COMPARISON_COLUMNS,
+    flatten_rows,
+    render_comparison_html,
+    render_comparison_markdown,
+    render_csv,
+)
 from heedful.report.terminal.comparison import print_comparison
 from heedful.results.run_folder import RunFolder
 from heedful.results.tables import gather_columns, import_pandas
@@ -65,14 +67,10 @@ class Comparison:
 
     def to_markdown(self, path: str | Path) -> Path:
         """Write the tables as Markdown; gives the path."""
-        from heedful.report.pages.comparison import render_comparison_markdown
-
         return _write_file(path, render_comparison_markdown(self.record, self.required))
 
     def to_html(self, path: str | Path) -> Path:
         """Write one page that opens offline; gives the path."""
-        from heedful.report.pages.comparison import render_comparison_html
-
         return _write_file(path, render_comparison_html(self.record, self.required))
 
 

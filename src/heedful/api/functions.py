@@ -25,9 +25,7 @@ from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.retrain.run_retraining import Callbacks
 from heedful.pipeline.retrain.training_data import read_training_data
 
-ModelSource = (
-    str | Path | Subject | Any
-)  # a live transformers model too; its type needs transformers
+ModelSource = str | Path | Subject | Any  # Any: a live model, whose type needs transformers
 
 
 def load(model: ModelSource, tokenizer: Any = None, **choices: Any) -> Subject:
@@ -84,17 +82,12 @@ def audit(
         plan = Plan(_name(model, subject), _data_name(data), checks=tuple(checks), **settings)
     elif checks or settings:
         raise ConfigError("Give a plan or settings, not both; dataclasses.replace changes a plan.")
-    rows = read(
-        data,
-        split=plan.split,
-        fields=plan.fields or None,
-        labels=subject.labels,
-        limit=plan.limit,
-        labelled=getattr(subject, "labelled", True),
-        cleaning=plan.cleaning,
-        cluster=plan.cluster,
-    )
-    known = subject.labels if getattr(subject, "labelled", True) else ()  # a next token has none
+    labelled = getattr(subject, "labelled", True)  # a next token is not
+    asked: dict[str, Any] = {
+        name: getattr(plan, name) for name in ("split", "limit", "cleaning", "cluster")
+    }
+    rows = read(data, fields=plan.fields or None, labels=subject.labels, labelled=labelled, **asked)
+    known = subject.labels if labelled else ()
     training = read_training_data(data, plan, known, train=train, dev=dev)
     callbacks = Callbacks(progress, announce)
     place = Path(out) if out else None
@@ -124,9 +117,8 @@ def explain(
     """
     asked = _request(method, methods, target=target, granularity=granularity, of=of, seed=seed)
     subject = load(model, **choices)
-    return Explanations(
-        explain_text(subject, text, asked, question=question), _name(model, subject)
-    )
+    found = explain_text(subject, text, asked, question=question)
+    return Explanations(found, _name(model, subject))
 
 
 def explain_all(

@@ -10,20 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
-from heedful.cli.options import (
-    CleaningOption,
-    DataArgument,
-    DetailsOption,
-    FieldsOption,
-    LimitOption,
-    MinWordsOption,
-    ModelArgument,
-    QuietOption,
-    SubjectOption,
-    parse_subject_options,
-    progress_bar,
-    split_names,
-)
+from heedful.cli import options
 from heedful.core.errors import ConfigError
 from heedful.core.records import ANSWERS
 
@@ -32,11 +19,12 @@ if TYPE_CHECKING:
     from heedful.pipeline.plan.plan import Plan
 
 ENGINES = ("local",)
+PLAN_OPTIONS = ("split", "cleaning", "limit", "cluster", "seed", "min_words", "max_batch_tokens")
 
 
 def audit(
-    model: ModelArgument,
-    data: DataArgument,
+    model: options.Model,
+    data: options.Data,
     out: Annotated[Path, Option(help="The run folder to write or continue.")],
     split: Annotated[str | None, Option(help="The split. [default: test]")] = None,
     checks: Annotated[
@@ -47,9 +35,9 @@ def audit(
         str | None, Option(help="Methods to compare with attention, by commas, or all.")
     ] = None,
     plan: Annotated[Path | None, Option(help="A TOML file of settings.")] = None,
-    fields: FieldsOption = None,
-    cleaning: CleaningOption = None,
-    limit: LimitOption = None,
+    fields: options.Fields = None,
+    cleaning: options.Cleaning = None,
+    limit: options.Limit = None,
     cluster: Annotated[
         str | None,
         Option(
@@ -58,11 +46,11 @@ def audit(
         ),
     ] = None,
     seed: Annotated[int | None, Option(help="Seed of all random numbers.")] = None,
-    min_words: MinWordsOption = None,
+    min_words: options.MinWords = None,
     max_batch_tokens: Annotated[
         int | None, Option(min=1, help="Limits memory; does not change results.")
     ] = None,
-    subject: SubjectOption = None,
+    subject: options.Subject = None,
     quick: Annotated[bool, Option("--quick", help="A first look: few texts and steps.")] = False,
     workers: Annotated[
         int | None,
@@ -79,33 +67,23 @@ def audit(
     ] = False,
     engine: Annotated[str, Option(help="Where jobs run.")] = "local",
     require: Annotated[str | None, Option(help="Exit with 1 unless this is the verdict.")] = None,
-    details: DetailsOption = False,
-    quiet: QuietOption = False,
+    details: options.Details = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Audit MODEL on DATA: run the checks, write the run folder, print the verdict."""
     if engine not in ENGINES:
         raise ConfigError(f"No engine is named {engine!r}. Known: {', '.join(ENGINES)}.")
     if require is not None and require not in ANSWERS:
         raise ConfigError(f"--require takes one of {', '.join(ANSWERS)}, not {require!r}.")
-    given = {
-        "split": split,
-        "cleaning": cleaning,
-        "checks": split_names(checks) or None,
-        "limit": limit,
-        "cluster": cluster,
-        "seed": seed,
-        "min_words": min_words,
-        "max_batch_tokens": max_batch_tokens,
-        "subject": parse_subject_options(subject) or None,
-    }
-    retraining = {
-        "workers": workers,
-        "limit": train_limit,
-        "folder": None if retrained is None else str(retrained),
-        "transformers": retrain_transformers or None,
-    }
+    here = locals()
+    given = {name: here[name] for name in PLAN_OPTIONS}
+    given["checks"] = options.split_names(checks) or None
+    given["subject"] = options.parse_subject_options(subject) or None
+    folder = None if retrained is None else str(retrained)
+    retraining = {"workers": workers, "limit": train_limit, "folder": folder}
+    retraining |= {"transformers": retrain_transformers or None}
     given["retraining"] = {name: one for name, one in retraining.items() if one is not None}
-    complete = _plan(model, data, plan, given, fields=fields, methods=split_names(methods))
+    complete = _plan(model, data, plan, given, fields=fields, methods=options.split_names(methods))
     chosen = complete.quick() if quick else complete
     run = audit_and_print(chosen, out, details=details, quiet=quiet)
     if require is not None and run.verdict.answer != require:
@@ -119,7 +97,7 @@ def audit_and_print(plan: "Plan", out: Path, *, details: bool = False, quiet: bo
 
     if not quiet and (message := describe_method_cost(plan.methods)):
         typer.echo(message, err=True)
-    with progress_bar("audit", quiet=quiet) as progress:
+    with options.progress_bar("audit", quiet=quiet) as progress:
         attended = not quiet and sys.stderr.isatty()
         announce = partial(typer.echo, err=True) if attended else (lambda _: None)
         run = audit_model(

@@ -4,19 +4,19 @@ import json
 
 import typer
 
-from heedful.cli.options import JsonOption, ModelArgument, SubjectOption, parse_subject_options
+from heedful.cli import options
 
 
 def check(
-    model: ModelArgument,
-    subject: SubjectOption = None,
-    as_json: JsonOption = False,
+    model: options.Model,
+    subject: options.Subject = None,
+    as_json: options.Json = False,
 ) -> None:
     """Report what works for MODEL: attention path, parity, methods, checks, expected cost."""
     from heedful.api.functions import load
     from heedful.pipeline.audit.capabilities import inspect_subject
 
-    report = inspect_subject(load(model, **parse_subject_options(subject)))
+    report = inspect_subject(load(model, **options.parse_subject_options(subject)))
     if as_json:
         typer.echo(json.dumps(report))
         return

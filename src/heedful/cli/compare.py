@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from heedful.cli.options import HtmlOption, JsonOption, QuietOption, split_names
+from heedful.cli import options
 from heedful.core.errors import ConfigError
 
 
@@ -27,18 +27,18 @@ def compare(
         list[str] | None,
         Option(help="Exit with 1 unless true: degree>=-0.05, same-answer; repeatable."),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
     csv: Annotated[Path | None, Option(help="Write every difference here.")] = None,
     markdown: Annotated[Path | None, Option(help="Write the tables here.")] = None,
-    html: HtmlOption = None,
-    quiet: QuietOption = False,
+    html: options.Html = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Compare runs with the first of them: paired differences, intervals, corrected p-values."""
     from heedful.api.comparison import compare as compare_runs
     from heedful.comparison.requirements import parse_requirement
     from heedful.report.escaping import escape_control_characters
 
-    chosen = split_names(methods)
+    chosen = options.split_names(methods)
     if methods is not None and len(chosen) < 2:
         raise ConfigError("--methods takes two methods or more, by commas.")
     for rule in require or ():
@@ -46,15 +46,8 @@ def compare(
     found = compare_runs(
         *runs, methods=chosen, paired=not unpaired, correction=correction, level=level
     ).require(*(require or ()))
-    written = [
-        write(path)
-        for path, write in (
-            (csv, found.to_csv),
-            (markdown, found.to_markdown),
-            (html, found.to_html),
-        )
-        if path
-    ]
+    writers = ((csv, found.to_csv), (markdown, found.to_markdown), (html, found.to_html))
+    written = [write(path) for path, write in writers if path]
     if as_json:
         typer.echo(json.dumps(found.to_dict(), allow_nan=False))
     elif not quiet:

@@ -8,25 +8,12 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from heedful.cli.options import (
-    CleaningOption,
-    FieldsOption,
-    HtmlOption,
-    JsonOption,
-    LimitOption,
-    ModelArgument,
-    QuietOption,
-    SeedOption,
-    SubjectOption,
-    parse_subject_options,
-    progress_bar,
-    split_names,
-)
+from heedful.cli import options
 from heedful.core.errors import ConfigError
 
 
 def explain(
-    model: ModelArgument,
+    model: options.Model,
     text: Annotated[str | None, Argument(help="The text to explain.")] = None,
     question: Annotated[
         str | None, Option(help="A question about TEXT, or the other text of a pair.")
@@ -50,16 +37,16 @@ def explain(
         str | None, Option(help="The class to explain. [default: the predicted one]")
     ] = None,
     granularity: Annotated[str, Option(help="word or token.")] = "word",
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
     numbers: Annotated[bool, Option("--numbers", help="Print a table of scores.")] = False,
-    html: HtmlOption = None,
+    html: options.Html = None,
     split: Annotated[str | None, Option(help="With --data: the split. [default: test]")] = None,
-    fields: FieldsOption = None,
-    cleaning: CleaningOption = None,
-    limit: LimitOption = None,
-    subject: SubjectOption = None,
-    seed: SeedOption = 0,
-    quiet: QuietOption = False,
+    fields: options.Fields = None,
+    cleaning: options.Cleaning = None,
+    limit: options.Limit = None,
+    subject: options.Subject = None,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
 ) -> None:
     """Explain one TEXT by several methods, with words coloured by score, or --data into a file."""
     one = {"--json": as_json, "--numbers": numbers, "--html": html, "--question": question}
@@ -67,7 +54,7 @@ def explain(
     many |= {"--cleaning": cleaning}
     _require_text_or_data(text, data, one, many)
     request = {"methods": _method_settings(methods, settings), "target": target, "of": of}
-    request |= {"granularity": granularity, "seed": seed, **parse_subject_options(subject)}
+    request |= {"granularity": granularity, "seed": seed, **options.parse_subject_options(subject)}
     if data is not None:
         more = {key.removeprefix("--"): value for key, value in many.items() if value is not None}
         _explain_data(model, data, request | more, quiet=quiet)
@@ -88,7 +75,7 @@ def explain(
 def _explain_data(model: str, data: str, request: dict[str, Any], *, quiet: bool) -> None:
     from heedful.api.functions import explain_all
 
-    with progress_bar("explain", quiet=quiet) as progress:
+    with options.progress_bar("explain", quiet=quiet) as progress:
         found = explain_all(model, data, progress=progress, **request)
     if not quiet:
         typer.echo(str(found))
@@ -122,7 +109,7 @@ def _method_settings(text: str | None, settings: list[str] | None) -> Any:
                 f"--set got {one!r}; it must be METHOD.SETTING=VALUE, as rollout.residual=0.3."
             )
         given.setdefault(method, {})[key] = _parse_value(value.strip())
-    return resolve_methods(split_names(text), given)
+    return resolve_methods(options.split_names(text), given)
 
 
 def _parse_value(text: str) -> bool | int | float | str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from enum import StrEnum
 from importlib import import_module
+from itertools import product
 from typing import Annotated
 
 import typer
@@ -54,19 +55,16 @@ def _lines(what: PartKind) -> Iterator[tuple[str, str]]:
 
         yield from ((name, str(one)) for name, one in CLEANINGS.items())
     elif what is PartKind.families:
-        from heedful.models.attention_access.supported_families import (
-            PATH_BY_FAMILY,
-            PATH_DESCRIPTIONS,
-            REFUSED_FAMILIES,
-        )
+        from heedful.models.attention_access import supported_families as known
         from heedful.models.recurrent.attention import attentions
         from heedful.models.recurrent.encoders import encoders
 
-        for encoder in encoders:
-            for attention in attentions:
-                yield f"{encoder}-{attention}", f"{encoders.summary(encoder)}"
-        yield from ((name, PATH_DESCRIPTIONS[path]) for name, path in PATH_BY_FAMILY.items())
-        yield from ((name, f"refused: {why}") for name, why in REFUSED_FAMILIES.items())
+        for encoder, attention in product(encoders, attentions):
+            yield f"{encoder}-{attention}", encoders.summary(encoder)
+        yield from (
+            (name, known.PATH_DESCRIPTIONS[path]) for name, path in known.PATH_BY_FAMILY.items()
+        )
+        yield from ((name, f"refused: {why}") for name, why in known.REFUSED_FAMILIES.items())
     elif what is PartKind.studies:
         from heedful.studies.study import Study, list_studies
 

@@ -23,13 +23,7 @@ from heedful.core.errors import HeedfulError
 
 INTERRUPTED = 130
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # set by users who choose themselves
-RESUMABLE = {
-    "audit",
-    "demo",
-    "diffmask",
-    "reproduce",
-    "train",
-}  # commands that continue an interrupted run
+RESUMABLE = {"audit", "demo", "diffmask", "reproduce", "train"}  # interrupted, they continue
 app = typer.Typer(
     name="heedful",
     help="Does attention explain this model's predictions, and if not, what does?",

@@ -1,4 +1,4 @@
-"""What the commands share: options and progress bars."""
+"""What the commands share: the types of their options, and progress bars."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,28 +13,26 @@ from heedful.core.timing import Progress, no_progress
 if TYPE_CHECKING:
     from heedful.data.dataset import Dataset
 
-ModelArgument = Annotated[
+Model = Annotated[
     str, Argument(metavar="MODEL", help="A heedful or transformers folder, or a hub id.")
 ]
-DataArgument = Annotated[str, Argument(help="A file, a folder, hf:NAME, sst:PATH, …")]
-JsonOption = Annotated[bool, Option("--json", help="Print JSON.")]
-HtmlOption = Annotated[Path | None, Option(help="Write a page that opens offline.")]
-MinWordsOption = Annotated[int | None, Option(min=1, help="Leave out shorter texts.")]
-BatchOption = Annotated[int | None, Option(min=1, help="Batch size. [default: 32]")]
-QuietOption = Annotated[bool, Option("--quiet", help="Print no progress and no card.")]
-DetailsOption = Annotated[
+Data = Annotated[str, Argument(help="A file, a folder, hf:NAME, sst:PATH, …")]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
+Html = Annotated[Path | None, Option(help="Write a page that opens offline.")]
+MinWords = Annotated[int | None, Option(min=1, help="Leave out shorter texts.")]
+Batch = Annotated[int | None, Option(min=1, help="Batch size. [default: 32]")]
+Quiet = Annotated[bool, Option("--quiet", help="Print no progress and no card.")]
+Details = Annotated[
     bool, Option("--details", help="Print the estimates of every check below the verdict.")
 ]
-SeedOption = Annotated[int, Option(help="Seed of all random numbers.")]
-FieldsOption = Annotated[str | None, Option(help="Columns, as text=review,label=stars.")]
-CleaningOption = Annotated[
+Seed = Annotated[int, Option(help="Seed of all random numbers.")]
+Fields = Annotated[str | None, Option(help="Columns, as text=review,label=stars.")]
+Cleaning = Annotated[
     str | None,
     Option("--cleaning", help="Clean texts as a paper did; see list cleanings."),
 ]
-LimitOption = Annotated[int | None, Option(min=1, help="Use the first N texts only.")]
-
-
-SubjectOption = Annotated[
+Limit = Annotated[int | None, Option(min=1, help="Use the first N texts only.")]
+Subject = Annotated[
     str | None,
     Option(
         "--subject",
@@ -54,21 +52,18 @@ def parse_subject_options(text: str | None) -> dict[str, Any]:
     {'answers': [' yes', ' no']}
     """
     found: dict[str, Any] = {}
-    for pair in (text or "").split(",") if text else ():
+    for pair in text.split(",") if text else ():
         name, equals, value = pair.partition("=")
-        if not (name.strip() and equals and value.strip()):
+        name, bare = name.strip(), value.strip()
+        if not (name and equals and bare):
             raise ConfigError(f"--subject got {pair!r}; each part must be NAME=VALUE.")
-        found[name.strip()] = _parse_option(name.strip(), value)
+        if name == "answers":
+            found[name] = [one.rstrip() for one in value.split("|")]
+        elif bare in ("true", "false"):
+            found[name] = bare == "true"
+        else:
+            found[name] = int(bare) if bare.lstrip("-").isdecimal() else bare
     return found
-
-
-def _parse_option(name: str, text: str) -> Any:
-    if name == "answers":
-        return [one.rstrip() for one in text.split("|")]
-    text = text.strip()
-    if text in ("true", "false"):
-        return text == "true"
-    return int(text) if text.lstrip("-").isdecimal() else text
 
 
 def split_names(text: str | None) -> tuple[str, ...]:
@@ -93,29 +88,22 @@ def read_train_and_dev(
 @contextmanager
 def progress_bar(words: str, *, quiet: bool) -> Iterator[Progress]:
     """Show a progress bar with rate and time left on stderr, if that is a terminal."""
+    from rich import progress as rich_progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import Progress as Bar
 
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield no_progress
         return
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        rich_progress.TextColumn("{task.fields[rate]}"),
+        rich_progress.TimeElapsedColumn(),
+        rich_progress.TimeRemainingColumn(),
     )
-    with Bar(*columns, console=console, transient=True) as bar:
+    with rich_progress.Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(words, total=None, rate="")
 
         def report(done: int, total: int, what: str) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from heedful.cli.options import DetailsOption, QuietOption
+from heedful.cli import options
 
 
 def report(
@@ -18,8 +18,8 @@ def report(
         Path | None, Option(help="Write text and figures for a model card here.")
     ] = None,
     reviewer: Annotated[Path | None, Option(help="Write a page to sign, as .html or .md.")] = None,
-    details: DetailsOption = False,
-    quiet: QuietOption = False,
+    details: options.Details = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write the report of RUN to RUN/report.html, or the requested files; needs no model.
 

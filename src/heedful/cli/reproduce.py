@@ -7,27 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from heedful.cli.options import QuietOption, progress_bar, split_names
+from heedful.cli import options
 from heedful.core.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
     from heedful.studies.claims import ClaimFinding
 
-StudyArgument = Annotated[str, Argument(metavar="STUDY", help="See `heedful list studies`.")]
-DataRootOption = Annotated[Path, Option(help="The folder of data sets, under their usual names.")]
-OutOption = Annotated[
-    Path | None,
-    Option(help="Folder to write or continue. [default: runs/STUDY or runs/STUDY-quick]"),
-]
-TrainLimitsOption = Annotated[
-    str | None, Option(help="Maximum of training texts, by set: snli=10000,imdb=5000.")
-]
-
 
 def reproduce(
-    study: StudyArgument,
-    data_root: DataRootOption,
-    out: OutOption = None,
+    study: Annotated[str, Argument(metavar="STUDY", help="See `heedful list studies`.")],
+    data_root: Annotated[Path, Option(help="The folder of data sets, under their usual names.")],
+    out: Annotated[
+        Path | None,
+        Option(help="Folder to write or continue. [default: runs/STUDY or runs/STUDY-quick]"),
+    ] = None,
     quick: Annotated[bool, Option("--quick", help="A sample of everything.")] = False,
     seeds: Annotated[int | None, Option(min=1, help="Models of each kind.")] = None,
     main_seeds: Annotated[
@@ -43,13 +36,15 @@ def reproduce(
     transformers: Annotated[
         str | None, Option(help="minilm, folders or hub ids to fine-tune and audit as well.")
     ] = None,
-    train: TrainLimitsOption = None,
+    train: Annotated[
+        str | None, Option(help="Maximum of training texts, by set: snli=10000,imdb=5000.")
+    ] = None,
     test: Annotated[str | None, Option(help="Maximum of test texts, by set: imdb=1000.")] = None,
     workers: Annotated[int, Option(min=1, help="Cells that run in parallel.")] = 2,
     page_only: Annotated[
         bool, Option("--page-only", help="Run nothing; write the page of the results so far.")
     ] = False,
-    quiet: QuietOption = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Rerun a published study on every data set found, and write its page."""
     from heedful.report.escaping import escape_control_characters
@@ -60,7 +55,7 @@ def reproduce(
         if not quiet:
             typer.echo(escape_control_characters(line), err=True)
 
-    with progress_bar("cells", quiet=quiet) as progress:
+    with options.progress_bar("cells", quiet=quiet) as progress:
         found = rerun_study(
             study,
             data_root=data_root,
@@ -68,10 +63,10 @@ def reproduce(
             quick=quick,
             seeds=seeds,
             main_seeds=main_seeds,
-            sets=split_names(sets),
-            encoders=split_names(encoders),
-            attentions=split_names(attentions),
-            transformers=split_names(transformers),
+            sets=options.split_names(sets),
+            encoders=options.split_names(encoders),
+            attentions=options.split_names(attentions),
+            transformers=options.split_names(transformers),
             train=_parse_limits("--train", train),
             test=_parse_limits("--test", test),
             workers=workers,
@@ -105,7 +100,7 @@ def _claim_lines(claims: "Sequence[ClaimFinding]") -> Iterator[str]:
 def _parse_limits(option: str, text: str | None) -> dict[str, int]:
     """Parse `snli=10000` to {"snli": 10000}."""
     found = {}
-    for pair in split_names(text):
+    for pair in options.split_names(text):
         name, _, value = pair.partition("=")
         if not value.isdecimal() or int(value) < 1:
             raise ConfigError(f"{option} got {pair!r}; each part must be SET=NUMBER.")

@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Option
 
-from heedful.cli.options import (
-    BatchOption,
-    CleaningOption,
-    DataArgument,
-    FieldsOption,
-    LimitOption,
-    MinWordsOption,
-    QuietOption,
-    SeedOption,
-    progress_bar,
-    read_train_and_dev,
-)
+from heedful.cli import options
 from heedful.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -29,14 +18,8 @@ if TYPE_CHECKING:
     from heedful.training.recipe import FineTuning, Recipe
 
 RECURRENT_OPTIONS = (
-    "attention",
-    "embeddings",
-    "patience",
-    "min_df",
-    "min_words",
-    "max_words",
-    "punctuation",
-    "digits",
+    *("attention", "embeddings", "patience", "min_df", "min_words", "max_words"),
+    *("punctuation", "digits"),
 )
 TRANSFORMER_OPTIONS = ("max_tokens",)
 RECIPE_OPTIONS = (*RECURRENT_OPTIONS, *TRANSFORMER_OPTIONS, "epochs", "batch", "rate", "seed")
@@ -54,35 +37,35 @@ MaxTokensOption = Option(min=8, help="Truncate longer texts of transformers. [de
 
 
 def train(
-    data: DataArgument,
+    data: options.Data,
     out: Annotated[Path, Option(help="The model folder to write.")],
     encoder: EncoderOption = "bilstm",
     attention: AttentionOption = None,
     embeddings: EmbeddingsOption = None,
-    fields: FieldsOption = None,
-    cleaning: CleaningOption = None,
+    fields: options.Fields = None,
+    cleaning: options.Cleaning = None,
     epochs: Annotated[int | None, Option(min=1, help="[default: 8; 3 for transformers]")] = None,
     patience: Annotated[int | None, PatienceOption] = None,
-    batch: BatchOption = None,
+    batch: options.Batch = None,
     rate: Annotated[float | None, RateOption] = None,
-    seed: SeedOption = 0,
-    limit: LimitOption = None,
+    seed: options.Seed = 0,
+    limit: options.Limit = None,
     min_df: Annotated[int | None, Option(min=1, help="Minimum of texts a word occurs in.")] = None,
-    min_words: MinWordsOption = None,
+    min_words: options.MinWords = None,
     max_words: Annotated[
         int | None, Option(min=1, help="Truncate longer texts. [default: 1000]")
     ] = None,
     max_tokens: Annotated[int | None, MaxTokensOption] = None,
     punctuation: Annotated[str | None, Option(help="split or drop. [default: split]")] = None,
     digits: Annotated[str | None, Option(help="keep or qqq. [default: keep]")] = None,
-    quiet: QuietOption = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Train an attention classifier on DATA, or fine-tune a transformer, and write it to a folder.
 
     The same command continues an interrupted fine-tuning.
     """
-    options = locals()
-    chosen = {name: options[name] for name in RECIPE_OPTIONS if options[name] is not None}
+    here = locals()
+    chosen = {name: here[name] for name in RECIPE_OPTIONS if here[name] is not None}
     recipe = _recipe(encoder, chosen, cleaning)
     train_and_save(data, out, recipe, fields=fields, cleaning=cleaning, limit=limit, quiet=quiet)
 
@@ -98,8 +81,8 @@ def train_and_save(
     quiet: bool = False,
 ) -> "Subject":
     """Train on the train split, select the epoch on dev, save, and print a summary."""
-    known, dev = read_train_and_dev(data, fields=fields, cleaning=cleaning, limit=limit)
-    with progress_bar("training", quiet=quiet) as progress:
+    known, dev = options.read_train_and_dev(data, fields=fields, cleaning=cleaning, limit=limit)
+    with options.progress_bar("training", quiet=quiet) as progress:
         subject, history = _train_model(known, dev, recipe, out, progress)
     if not quiet:
         best = history["best_epoch"]
@@ -124,63 +107,45 @@ def _train_model(
     progress: "Progress",
 ) -> tuple["Subject", dict[str, Any]]:
     """Train and save; return the subject and its history."""
-    from heedful.training.fit import fit
+    from heedful.models.recurrent.model_folder import save_model
+    from heedful.pipeline.audit.run_lock import lock_folder
+    from heedful.training.fit import HISTORY_FILE, finetune, fit
     from heedful.training.recipe import Recipe
 
     if isinstance(recipe, Recipe):
-        from heedful.models.recurrent.model_folder import save_model
-
         fitted = fit(known, dev, recipe, progress=progress)
         save_model(fitted, out)
         return fitted, fitted.history
-    from heedful.pipeline.audit.run_lock import lock_folder
-    from heedful.training.fit import HISTORY_FILE, finetune
-
     with lock_folder(out):  # two processes must not continue one training
         subject = finetune(known, dev, recipe, out=out, progress=progress)
         return subject, json.loads((out / HISTORY_FILE).read_text(encoding="utf-8"))
 
 
-def _recipe(
-    encoder: str, given: dict[str, Any], cleaning: str | None = None
-) -> "Recipe | FineTuning":
+def _recipe(encoder: str, given: dict[str, Any], cleaning: str | None) -> "Recipe | FineTuning":
     """The recipe for this encoder, with what was given on the command line.
 
     A model of words tokenizes other texts as the cleaning of its data does, as far as its tokenizer
     can, and has the paper's minimum document frequency.
     """
+    from heedful.data.cleaning.presets import get_cleaning
     from heedful.models.recurrent.encoders import encoders
     from heedful.models.recurrent.vocabulary import WordTokenizer
-    from heedful.training.recipe import Recipe
+    from heedful.training.recipe import FineTuning, Recipe
 
     near = not Path(encoder).exists() and get_close_matches(encoder, encoders, n=1)
     if encoder not in encoders and not near:
-        from heedful.training.recipe import FineTuning
-
-        _refuse_options(
-            given, RECURRENT_OPTIONS, f"for {', '.join(encoders)}; {encoder} is a transformer"
-        )
+        why = f"for {', '.join(encoders)}; {encoder} is a transformer"
+        _refuse_options(given, RECURRENT_OPTIONS, why)
         return FineTuning(encoder, **given)
-    _refuse_options(
-        given, TRANSFORMER_OPTIONS, f"for transformers; {encoder} is none (see --max-words)"
-    )
-    given = {**_tokenizer_settings(cleaning), **given}
+    why = f"for transformers; {encoder} is none (see --max-words)"
+    _refuse_options(given, TRANSFORMER_OPTIONS, why)
+    if cleaning is not None:
+        one = get_cleaning(cleaning)
+        punctuation = "drop" if one.split == "letters" else "split"
+        own = {"punctuation": punctuation, "digits": "qqq" if one.numbers else "keep"}
+        given = {"lower": one.lower, "min_df": one.min_df, **own, **given}
     split = {name: given.pop(name) for name in ("punctuation", "digits", "lower") if name in given}
     return Recipe(encoder=encoder, tokenizer=WordTokenizer(**split), **given)
-
-
-def _tokenizer_settings(name: str | None) -> dict[str, Any]:
-    from heedful.data.cleaning.presets import get_cleaning
-
-    if name is None:
-        return {}
-    one = get_cleaning(name)
-    return {
-        "lower": one.lower,
-        "punctuation": "drop" if one.split == "letters" else "split",
-        "digits": "qqq" if one.numbers else "keep",
-        "min_df": one.min_df,
-    }
 
 
 def _refuse_options(given: dict[str, Any], names: tuple[str, ...], why: str) -> None:

@@ -6,19 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from heedful.cli.options import (
-    BatchOption,
-    CleaningOption,
-    FieldsOption,
-    LimitOption,
-    ModelArgument,
-    QuietOption,
-    SeedOption,
-    SubjectOption,
-    parse_subject_options,
-    progress_bar,
-    read_train_and_dev,
-)
+from heedful.cli import options
 
 if TYPE_CHECKING:
     from heedful.models.diffmask import Explainer
@@ -27,19 +15,19 @@ EpsilonOption = Option(help="KL by which the output may change. [default: 0.1]")
 
 
 def diffmask(
-    model: ModelArgument,
+    model: options.Model,
     data: Annotated[str, Argument(help="Texts like those of the model; labels are not read.")],
     out: Annotated[Path, Option(help="The explainer folder to write.")],
     epochs: Annotated[int | None, Option(min=1, help="[default: 10]")] = None,
-    batch: BatchOption = None,
+    batch: options.Batch = None,
     epsilon: Annotated[float | None, EpsilonOption] = None,
     rate: Annotated[float | None, Option(min=0, help="Learning rate. [default: 0.001]")] = None,
-    fields: FieldsOption = None,
-    cleaning: CleaningOption = None,
-    limit: LimitOption = None,
-    subject: SubjectOption = None,
-    seed: SeedOption = 0,
-    quiet: QuietOption = False,
+    fields: options.Fields = None,
+    cleaning: options.Cleaning = None,
+    limit: options.Limit = None,
+    subject: options.Subject = None,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
 ) -> None:
     """Train a DiffMask explainer for MODEL on the train split of DATA, for `explain` and `audit`.
 
@@ -51,11 +39,13 @@ def diffmask(
 
     given = {"epochs": epochs, "batch": batch, "epsilon": epsilon, "rate": rate, "seed": seed}
     recipe = Masking(**{name: one for name, one in given.items() if one is not None})  # type: ignore[arg-type]
-    loaded = load(model, **parse_subject_options(subject))
+    loaded = load(model, **options.parse_subject_options(subject))
     # labels are read only where a cleaning may need them
     labels = {"labelled": False} if cleaning is None else {"labels": loaded.labels}
-    train, dev = read_train_and_dev(data, fields=fields, cleaning=cleaning, limit=limit, **labels)
-    with lock_folder(out), progress_bar("training", quiet=quiet) as progress:
+    train, dev = options.read_train_and_dev(
+        data, fields=fields, cleaning=cleaning, limit=limit, **labels
+    )
+    with lock_folder(out), options.progress_bar("training", quiet=quiet) as progress:
         found = fit_diffmask(loaded, train, recipe, out=out, dev=dev, progress=progress)
     if not quiet:
         _print_summary(found, model, data, out)

@@ -10,14 +10,8 @@ from jaxtyping import Int64
 
 from heedful.checks.influence.names import NAME as INFLUENCE_CHECK
 from heedful.checks.influence.names import PLACES
-from heedful.comparison.differences import (
-    ResamplingSettings,
-    degree_difference,
-    has_degree,
-    mean_differences,
-    seeded_difference,
-    seeded_keys,
-)
+from heedful.comparison import differences
+from heedful.comparison.differences import ResamplingSettings
 from heedful.comparison.places import has_places, place_columns, place_differences
 from heedful.comparison.records import (
     CORRECTIONS,
@@ -112,14 +106,14 @@ def _pair(first: Side, second: Side, draw: ResamplingSettings, pairs: int) -> Si
     plain = [key for key in plain if key not in whole]
     own = len(PLACES) + len(plain)  # the degree is one of the places
     asked = Counter(key.check for key in by_setting) + Counter({DEGREE_KEY.check: own})
-    seeded = seeded_keys(one, other) & set(plain)
+    seeded = differences.seeded_keys(one, other) & set(plain)
     # p-values of retrained measures come from the resamples themselves
     many = _with_enough_draws(draw, pairs * asked[DEGREE_KEY.check])
     many = replace(many, resamples=many.permutations)
-    found = {key: seeded_difference(one, other, key, many) for key in seeded}
+    found = {key: differences.seeded_difference(one, other, key, many) for key in seeded}
     draw = _with_enough_draws(draw, pairs * max(asked.values()))
     rest = [key for key in (*plain, *by_setting) if key not in seeded]
-    found |= {row.key: row for row in mean_differences(one, other, rest, draw)}
+    found |= {row.key: row for row in differences.mean_differences(one, other, rest, draw)}
     rows = [found[key] for key in (*plain, *by_setting)]
     lacking = _only_one(first, second)
     lacking |= dict.fromkeys(map(str, whole), "it depends on all texts of a run, and these differ")
@@ -145,12 +139,15 @@ def _compare_places(
     degrees = [side.record.verdict.degree for side in (first, second)]
     kinds = [degree.of for degree in degrees if degree]
     if not of_methods and len(set(kinds)) > 1:
-        names = " and ".join(f"{side.name} of {kind}" for side, kind in _kinds(first, second))
+        names = " and ".join(
+            f"{side.name} of {degree.of if degree else 'none'}"
+            for side, degree in zip((first, second), degrees, strict=True)
+        )
         yield DEGREE_KEY, None, f"their degrees are of different kinds: {names}"
         return
     if not of_methods and "order" not in kinds:
-        if all(map(has_degree, (one, other))):
-            yield (DEGREE_KEY, *degree_difference(one, other, draw))
+        if all(map(differences.has_degree, (one, other))):
+            yield (DEGREE_KEY, *differences.degree_difference(one, other, draw))
         else:
             yield DEGREE_KEY, None, "agreement was not run on both"
         return
@@ -164,24 +161,12 @@ def _compare_places(
         yield from place_differences(*sides, keys, draw)
 
 
-def _kinds(first: Side, second: Side) -> Iterator[tuple[Side, str]]:
-    for side in (first, second):
-        degree = side.record.verdict.degree
-        yield side, degree.of if degree else "none"
-
-
 def _keys(first: Side, second: Side) -> tuple[list[MeasureKey], list[MeasureKey]]:
     """The keys both have: plain and by method, then by layer, head or setting."""
     plain = [key for key in first.averaged if key in second.averaged]
-    by_setting = [
-        key
-        for key in first.columns.values
-        if not key._replace(method=None).plain
-        and key.seed is None
-        and key in second.columns.values
-        and has_mean(key)
-    ]
-    return plain, by_setting
+    keyed = (key for key in first.columns.values if not key._replace(method=None).plain)
+    both = [key for key in keyed if key.seed is None and key in second.columns.values]
+    return plain, list(filter(has_mean, both))
 
 
 def _only_one(first: Side, second: Side) -> dict[str, str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 
 from heedful.checks import checks
 from heedful.comparison.records import DEGREE_KEY, OVER_SEEDS, Difference
@@ -36,6 +36,7 @@ EQUAL_VALUES = 1e-6  # audits of the same model may differ by so much, by batch 
 TextColumns = Float64[np.ndarray, "_ M"]  # texts of either side, which may be as many as they like
 MeasureMeans = Float64[np.ndarray, "M"]
 ResampledMeans = Float64[np.ndarray, "R M"]
+MeansStatistic = Callable[[ResampledMeans], Float64[np.ndarray, "R"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,10 @@ class ResamplingSettings:
     def seeds(self) -> tuple[int, int]:
         """The seeds of both samples; that of a second, independent one is below 0, as no run's."""
         return self.seed, self.seed if self.paired else -1 - self.seed
+
+    def resample(self, values: TextColumns, seed: int) -> ResampledMeans:
+        """The means of each resample of the texts."""
+        return bootstrap_means(values, resamples=self.resamples, seed=seed)
 
 
 def mean_differences(
@@ -92,13 +97,10 @@ def _draws(
     one: TextColumns, other: TextColumns, draw: ResamplingSettings
 ) -> tuple[ResampledMeans, ResampledMeans]:
     if draw.paired:
-        both = bootstrap_means(np.hstack((one, other)), resamples=draw.resamples, seed=draw.seed)
+        both = draw.resample(np.hstack((one, other)), draw.seed)
         first, second = np.split(both, 2, axis=1)
         return first, second
-    first, second = (
-        bootstrap_means(side, resamples=draw.resamples, seed=seed)
-        for side, seed in zip((one, other), draw.seeds, strict=True)
-    )
+    first, second = map(draw.resample, (one, other), draw.seeds)
     return first, second
 
 
@@ -135,25 +137,55 @@ class ResampledValue:
         """With its interval."""
         return estimate_from_draws(self.value, self.draws, n=self.n, level=level)
 
+    def less(self, first: "ResampledValue", *, paired: bool) -> "ResampledValue":
+        """This less the first, in every resample."""
+        few = min(first.n, self.n)
+        n = few if paired or few < 2 else first.n + self.n
+        return ResampledValue(self.value - first.value, self.draws - first.draws, n)
 
-def subtract_values(
-    first: ResampledValue, second: ResampledValue, *, paired: bool
-) -> ResampledValue:
-    """The second less the first, in every resample."""
-    few = min(first.n, second.n)
-    n = few if paired or few < 2 else first.n + second.n
-    return ResampledValue(second.value - first.value, second.draws - first.draws, n)
+
+def defined_texts(
+    first: TextColumns, second: TextColumns, draw: ResamplingSettings
+) -> tuple[tuple[TextColumns, TextColumns], tuple[int, int]]:
+    """The texts that have every value, on both sides where paired; and how many have not."""
+    gone = [np.isnan(side).any(1) for side in (first, second)]
+    kept = [~(gone[0] | gone[1])] * 2 if draw.paired else [~lost for lost in gone]
+    return (first[kept[0]], second[kept[1]]), (int(gone[0].sum()), int(gone[1].sum()))
+
+
+def is_above_zero(
+    statistic: MeansStatistic, values: TextColumns, seed: int, draw: ResamplingSettings
+) -> bool:
+    """Whether the whole interval of a statistic of means is above 0."""
+    drawn = statistic(draw.resample(values, seed))
+    return bool(percentile_interval(drawn[:, None], draw.level, n=len(values))[0][0] > 0)
+
+
+def statistic_difference(
+    key: MeasureKey,
+    sides: tuple[TextColumns, TextColumns],
+    statistic: MeansStatistic,
+    draw: ResamplingSettings,
+    undefined: tuple[int, int],
+) -> Difference:
+    """A statistic of means, second less first; in the test texts are exchanged or relabelled."""
+    one, other = (
+        ResampledValue(float(own[0]), statistic(draw.resample(values, seed)), len(values))
+        for values, seed in zip(sides, draw.seeds, strict=True)
+        for own in (statistic(values.mean(0, keepdims=True)),)
+    )
+    apart = other.less(one, paired=draw.paired)
+    exchange = swapped_means if draw.paired else relabelled_means
+    exchanged = exchange(*sides, resamples=draw.permutations, seed=draw.seed)
+    strayed = statistic(exchanged[1]) - statistic(exchanged[0])
+    p = float(two_sided_p(np.array([apart.value]), strayed[:, None])[0])
+    first, second, difference = (side.estimate(draw.level) for side in (one, other, apart))
+    return Difference(key, first, second, difference, p, undefined=undefined)
 
 
 DEGREE_MEASURES = tuple(
-    MeasureKey("agreement", name)
-    for name in (
-        "tau_leave_one_out",
-        "tau_shuffled_leave_one_out",
-        "tau_gradient_leave_one_out",
-    )
+    MeasureKey("agreement", f"tau_{name}leave_one_out") for name in ("", "shuffled_", "gradient_")
 )
-TauColumns = Float64[np.ndarray, "_ 3"]
 
 
 def has_degree(side: MeasurementColumns) -> bool:
@@ -172,60 +204,18 @@ def degree_difference(
         np.stack([side.values[part] for part in DEGREE_MEASURES], axis=1)
         for side in (first, second)
     )
-    gone = [np.isnan(side).any(1) for side in (one, other)]
-    kept = [~(gone[0] | gone[1])] * 2 if draw.paired else [~lost for lost in gone]
-    one, other = one[kept[0]], other[kept[1]]
-    if min(len(one), len(other)) < 2:
+    sides, undefined = defined_texts(one, other, draw)
+    if min(map(len, sides)) < 2:
         return None, "too few texts have a degree on both sides"
-    resampled = [
-        _resample_degree(values, seed, draw)
-        for values, seed in zip((one, other), draw.seeds, strict=True)
-    ]
-    for which, (side, gap) in zip(("first", "second"), resampled, strict=True):
-        if not percentile_interval(gap[:, None], draw.level, n=side.n)[0][0] > 0:
+    for which, values, seed in zip(("first", "second"), sides, draw.seeds, strict=True):
+        if not is_above_zero(lambda means: place_and_gap(means)[:, 1], values, seed, draw):
             return None, (
                 f"in the {which} gradient and leave-one-out agree no better than chance, so its "
                 "degree means nothing"
             )
-    first_degree, second_degree = (side for side, _ in resampled)
-    apart = subtract_values(first_degree, second_degree, paired=draw.paired)
-    found = Difference(
-        DEGREE_KEY,
-        first_degree.estimate(draw.level),
-        second_degree.estimate(draw.level),
-        apart.estimate(draw.level),
-        p=exchange_p(one, other, _degree, apart.value, draw),
-        undefined=(int(gone[0].sum()), int(gone[1].sum())),
-    )
-    return found, ""
-
-
-def _resample_degree(
-    values: TauColumns, seed: int, draw: ResamplingSettings
-) -> tuple[ResampledValue, Float64[np.ndarray, "R"]]:
-    """The degree, and the gap between its ends in each resample."""
-    drawn = bootstrap_means(values, resamples=draw.resamples, seed=seed)
-    found = place_and_gap(np.vstack((values.mean(0, keepdims=True), drawn)))
-    return ResampledValue(float(found[0, 0]), found[1:, 0], len(values)), found[1:, 1]
-
-
-def _degree(means: Float64[np.ndarray, "R 3"]) -> Float64[np.ndarray, "R"]:
-    found: np.ndarray = place_and_gap(means)[:, 0]
-    return found
-
-
-def exchange_p(
-    one: TextColumns,
-    other: TextColumns,
-    statistic: Callable[[ResampledMeans], Float64[np.ndarray, "R"]],
-    own: float,
-    draw: ResamplingSettings,
-) -> float:
-    """Two-sided p-value of a difference of statistics of means: texts exchanged or relabelled."""
-    exchanged = swapped_means if draw.paired else relabelled_means
-    first, second = exchanged(one, other, resamples=draw.permutations, seed=draw.seed)
-    apart = statistic(second) - statistic(first)
-    return float(two_sided_p(np.array([own]), apart[:, None])[0])
+    return statistic_difference(
+        DEGREE_KEY, sides, lambda means: place_and_gap(means)[:, 0], draw, undefined
+    ), ""
 
 
 def difference_parts(key: MeasureKey) -> tuple[MeasureKey, MeasureKey] | None:
@@ -237,10 +227,6 @@ def difference_parts(key: MeasureKey) -> tuple[MeasureKey, MeasureKey] | None:
         key._replace(measure=side.measure, method=side.method or key.method) for side in pair
     )
     return one, other
-
-
-def _is_median(key: MeasureKey) -> bool:
-    return key.check in checks and checks.spec(key.check).over_seeds.get(key.measure) == "median"
 
 
 def seeded_keys(first: MeasurementColumns, second: MeasurementColumns) -> set[MeasureKey]:
@@ -264,22 +250,17 @@ def seeded_difference(
     resamples stray from the difference as far as it is from 0.
     """
     tables = [_tables(side, key) for side in (first, second)]
-    gone = [_undefined(one) for one in tables]
+    gone = [np.any([np.isnan(one).any(0) for one in side.values()], axis=0) for side in tables]
     lost = [gone[0] | gone[1]] * 2 if draw.paired else gone
     one, other = (
         _resample_value({part: table[:, ~out] for part, table in side.items()}, key, seed, draw)
         for side, out, seed in zip(tables, lost, draw.seeds, strict=True)
     )
-    apart = subtract_values(one, other, paired=draw.paired)
-    return Difference(
-        key,
-        one.estimate(draw.level),
-        other.estimate(draw.level),
-        apart.estimate(draw.level),
-        p=float(two_sided_p(np.array([apart.value]), (apart.draws - apart.value)[:, None])[0]),
-        over=OVER_SEEDS,
-        undefined=(int(gone[0].sum()), int(gone[1].sum())),
-    )
+    apart = other.less(one, paired=draw.paired)
+    p = float(two_sided_p(np.array([apart.value]), (apart.draws - apart.value)[:, None])[0])
+    a, b, difference = (side.estimate(draw.level) for side in (one, other, apart))
+    undefined = (int(gone[0].sum()), int(gone[1].sum()))
+    return Difference(key, a, b, difference, p, OVER_SEEDS, undefined)
 
 
 def _tables(side: MeasurementColumns, key: MeasureKey) -> dict[MeasureKey, SeedTable]:
@@ -291,19 +272,17 @@ def _tables(side: MeasurementColumns, key: MeasureKey) -> dict[MeasureKey, SeedT
     }
 
 
-def _undefined(tables: Mapping[MeasureKey, SeedTable]) -> Bool[np.ndarray, "n"]:
-    return np.asarray(np.any([np.isnan(one).any(0) for one in tables.values()], axis=0))
-
-
 def _resample_value(
     tables: Mapping[MeasureKey, SeedTable], key: MeasureKey, seed: int, draw: ResamplingSettings
 ) -> ResampledValue:
     found = []
     for part, table in tables.items():
-        centre = median_over_seeds if _is_median(part) else mean_over_seeds
+        known = checks.spec(part.check).over_seeds if part.check in checks else {}
+        median = known.get(part.measure) == "median"
+        centre = median_over_seeds if median else mean_over_seeds
         # keyed by the values, so that the same models are drawn alike on both sides
         name = blake2b(np.ascontiguousarray(table).tobytes(), digest_size=16).hexdigest()
         drawn = resample_crossed({name: table}, centre=centre, resamples=draw.resamples, seed=seed)
         value = float(centre(table).mean()) if table.shape[1] else float("nan")
         found.append(ResampledValue(value, drawn[name], table.shape[1]))
-    return subtract_values(found[1], found[0], paired=True) if difference_parts(key) else found[0]
+    return found[0].less(found[1], paired=True) if difference_parts(key) else found[0]

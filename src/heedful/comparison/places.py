@@ -4,7 +4,7 @@ Places are ratios of sums over texts (`checks.influence.estimates`), so each is 
 included, from the sums of every resample.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from jaxtyping import Float64
@@ -12,19 +12,19 @@ from jaxtyping import Float64
 from heedful.checks.influence.names import INFLUENCE, NAME, PLACES, RANDOM
 from heedful.checks.influence.orders import remove_noise
 from heedful.comparison.differences import (
-    ResampledValue,
+    MeansStatistic,
     ResamplingSettings,
-    exchange_p,
-    subtract_values,
+    defined_texts,
+    is_above_zero,
+    statistic_difference,
 )
 from heedful.comparison.records import Difference
 from heedful.core.records import MeasureKey
-from heedful.numerics.stats.bootstrap import bootstrap_means, divide_defined, percentile_interval
+from heedful.numerics.stats.bootstrap import divide_defined
 from heedful.results.tables import MeasurementColumns
 
 PlaceColumns = Float64[np.ndarray, "_ 11"]  # texts of either side; they may differ in number
 Means = Float64[np.ndarray, "R 11"]
-Statistic = Callable[[Means], Float64[np.ndarray, "R"]]
 ABSTAINS = (
     "the most influential words, taken together, change the output no more than random words in "
     "one of them"
@@ -94,7 +94,9 @@ def _top_word(means: Means) -> Float64[np.ndarray, "R"]:
     return _by_most(*means[:, 7:].T)
 
 
-STATISTICS: Mapping[str, Statistic] = dict(zip(PLACES, (_order, _top_set, _top_word), strict=True))
+STATISTICS: Mapping[str, MeansStatistic] = dict(
+    zip(PLACES, (_order, _top_set, _top_word), strict=True)
+)
 
 
 def has_places(side: MeasurementColumns, method: str) -> bool:
@@ -113,50 +115,13 @@ def place_differences(
     Args:
         keys: The key of the row of each place.
     """
-    gone = [np.isnan(side).any(1) for side in (first, second)]
-    kept = [~(gone[0] | gone[1])] * 2 if draw.paired else [~lost for lost in gone]
-    one, other = first[kept[0]], second[kept[1]]
-    undefined = (int(gone[0].sum()), int(gone[1].sum()))
-    few = min(len(one), len(other)) < 2
+    sides, undefined = defined_texts(first, second, draw)
+    few = min(map(len, sides)) < 2
+    pairs = tuple(zip(sides, draw.seeds, strict=True))
     for name, key in keys.items():
         if few:
             yield key, None, "too few texts have a place on both sides"
-        elif name == "top_set" and _abstains((one, other), draw):
+        elif name == "top_set" and not all(is_above_zero(_gap, *pair, draw) for pair in pairs):
             yield key, None, ABSTAINS
         else:
-            yield key, _difference((one, other), key, STATISTICS[name], draw, undefined), ""
-
-
-def _abstains(sides: tuple[PlaceColumns, PlaceColumns], draw: ResamplingSettings) -> bool:
-    """Whether the place of the top words together means nothing on either side."""
-    for values, seed in zip(sides, draw.seeds, strict=True):
-        drawn = _gap(bootstrap_means(values, resamples=draw.resamples, seed=seed))
-        if not percentile_interval(drawn[:, None], draw.level, n=len(values))[0][0] > 0:
-            return True
-    return False
-
-
-def _difference(
-    sides: tuple[PlaceColumns, PlaceColumns],
-    key: MeasureKey,
-    statistic: Statistic,
-    draw: ResamplingSettings,
-    undefined: tuple[int, int],
-) -> Difference:
-    first, second = (
-        ResampledValue(
-            float(statistic(values.mean(0, keepdims=True))[0]),
-            statistic(bootstrap_means(values, resamples=draw.resamples, seed=seed)),
-            len(values),
-        )
-        for values, seed in zip(sides, draw.seeds, strict=True)
-    )
-    apart = subtract_values(first, second, paired=draw.paired)
-    return Difference(
-        key,
-        first.estimate(draw.level),
-        second.estimate(draw.level),
-        apart.estimate(draw.level),
-        p=exchange_p(*sides, statistic, apart.value, draw),
-        undefined=undefined,
-    )
+            yield key, statistic_difference(key, sides, STATISTICS[name], draw, undefined), ""

@@ -45,14 +45,10 @@ class Difference:
             "check": self.key.check or None,
             "measure": self.key.measure,
             **{name: getattr(self.key, name) for name in KEY_COLUMNS},
-            "first": asdict(self.first),
-            "second": asdict(self.second),
-            "difference": asdict(self.difference),
+            **{name: asdict(getattr(self, name)) for name in ("first", "second", "difference")},
             "p": self.p,
             "p_corrected": self.corrected,
-            "certain": self.certain,
-            "family": self.family,
-            "over": self.over,
+            **{name: getattr(self, name) for name in ("certain", "family", "over")},
             "undefined": {"first": self.undefined[0], "second": self.undefined[1]},
         }
 
@@ -141,16 +137,8 @@ class ComparisonRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as `heedful compare --json` prints it; what does not exist is null."""
-        content: dict[str, Any] = finite_or_none(
-            {
-                "schema": SCHEMA,
-                "kind": self.kind,
-                "level": self.level,
-                "correction": self.correction,
-                "resamples": self.resamples,
-                "seed": self.seed,
-                "sides": [asdict(one) for one in self.sides],
-                "pairs": [one.to_dict() for one in self.pairs],
-            }
-        )
-        return content
+        how = ("kind", "level", "correction", "resamples", "seed")
+        content = {"schema": SCHEMA, **{name: getattr(self, name) for name in how}}
+        content["sides"] = [asdict(one) for one in self.sides]
+        content["pairs"] = [one.to_dict() for one in self.pairs]
+        return dict(finite_or_none(content))

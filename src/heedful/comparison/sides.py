@@ -1,6 +1,5 @@
 """What is compared: runs, or methods of one run, and whether they are on the same texts."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,10 +14,7 @@ from heedful.core.records import MeasureKey, Verdict
 from heedful.results.tables import MeasurementColumns
 
 # in `agreement` some methods have measures of their own name
-OWN_MEASURES = {
-    "attention": "tau_leave_one_out",
-    "one_hot_gradient": "tau_gradient_leave_one_out",
-}
+OWN_MEASURES = {"attention": "tau_leave_one_out", "one_hot_gradient": "tau_gradient_leave_one_out"}
 WITH_LEAVE_ONE_OUT = "tau_leave_one_out"
 PAIR_MEASURES = ("tau_pair", "overlap_pair")  # keyed by two methods
 
@@ -73,26 +69,19 @@ def run_sides(records: Sequence[ComparedRun]) -> tuple[Side, ...]:
 
 def _averaged_keys(record: ComparedRun) -> tuple[MeasureKey, ...]:
     """The measures of the verdict, plain or by method, that have a value for every text."""
-    wanted = (
-        MeasureKey(check, measure, method)
-        for check, result in record.verdict.checks.items()
-        for measure, method in (
-            *((measure, None) for measure in result.estimates),
-            *((row.measure, row.method) for row in result.by if row.method is not None),
-        )
-    )
-    return tuple(dict.fromkeys(key for key in wanted if key in record.columns.values))
+    wanted: dict[MeasureKey, None] = {}
+    for check, result in record.verdict.checks.items():
+        wanted |= dict.fromkeys(MeasureKey(check, measure) for measure in result.estimates)
+        by_method = (row for row in result.by if row.method is not None)
+        wanted |= dict.fromkeys(MeasureKey(check, row.measure, row.method) for row in by_method)
+    return tuple(key for key in wanted if key in record.columns.values)
 
 
 def _names(folders: Sequence[str]) -> list[str]:
     last = [one.rstrip("/").rpartition("/")[2] or one for one in folders]
-    chosen = last if len(set(last)) == len(last) else folders
-    seen: Counter[str] = Counter()
-    found = []
-    for name in chosen:
-        seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
+    chosen = last if len(set(last)) == len(last) else list(folders)
+    before = (chosen[:place].count(name) for place, name in enumerate(chosen))
+    return [f"{name} ({n + 1})" if n else name for name, n in zip(chosen, before, strict=True)]
 
 
 def method_sides(record: ComparedRun, methods: Sequence[str]) -> tuple[Side, ...]:
@@ -115,12 +104,8 @@ def _method_side(record: ComparedRun, method: str) -> Side:
             f"{record.folder} has no measures of the method {method!r}. It has: "
             f"{', '.join(known) or 'none; audit with --checks agreement,faithfulness --methods …'}."
         )
-    return Side(
-        method,
-        record,
-        replace(record.columns, values=values),
-        tuple(key for key in values if key.plain and has_mean(key)),
-    )
+    averaged = tuple(key for key in values if key.plain and has_mean(key))
+    return Side(method, record, replace(record.columns, values=values), averaged)
 
 
 def has_mean(key: MeasureKey) -> bool:
@@ -130,12 +115,9 @@ def has_mean(key: MeasureKey) -> bool:
 
 def _methods(keys: Iterable[MeasureKey]) -> set[str]:
     found = {key.method for key in keys if key.method and key.measure not in PAIR_MEASURES}
-    own = {
-        method
-        for method, measure in OWN_MEASURES.items()
-        if MeasureKey("agreement", measure) in keys
+    return found | {
+        name for name, own in OWN_MEASURES.items() if MeasureKey("agreement", own) in keys
     }
-    return found | own
 
 
 def shared_texts(first: Side, second: Side, *, paired: bool) -> Int64[np.ndarray, "m"]:

@@ -11,8 +11,9 @@ HeedfulError
 └── AttentionUnavailable  the model gives no attention weights to audit
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 
 
 class HeedfulError(Exception):
@@ -25,6 +26,18 @@ class ConfigError(HeedfulError):
 
 class UnknownName(ConfigError):
     """No registered part has that name."""
+
+    @classmethod
+    def among(cls, kind: str, name: str, known: Iterable[str]) -> "UnknownName":
+        """The error that names the nearest of the known names, and all of them.
+
+        >>> str(UnknownName.among("check", "agrement", ["agreement", "seeds"]))
+        "No check is named 'agrement'. Did you mean 'agreement'? Known: agreement, seeds."
+        """
+        names = tuple(known)
+        near = get_close_matches(name, names, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        return cls(f"No {kind} is named {name!r}.{hint} Known: {', '.join(names)}.")
 
 
 class DataError(HeedfulError):

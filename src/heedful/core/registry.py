@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
@@ -39,9 +38,7 @@ class Registry:
     def __getitem__(self, name: str) -> Any:
         self._load_plugins()
         if name not in self._parts:
-            near = get_close_matches(name, self._parts, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise UnknownName(f"No {self.kind} is named {name!r}.{hint} Known: {', '.join(self)}.")
+            raise UnknownName.among(self.kind, name, self)
         return self._parts[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -1,25 +1,16 @@
 """Fields of a row and the columns that hold them, as mapped by `--fields`."""
 
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 
-from heedful.core.errors import ConfigError, DataError
+from heedful.core.errors import ConfigError, DataError, UnknownName
 from heedful.data.labels import shorten_name
 
 REQUIRED_FIELDS = ("text", "label")
 PAIR_FIELDS = ("premise", "hypothesis")
 QUERY_FIELDS = ("paragraph", "question")
-OPTIONAL_FIELDS = (
-    "tokens",
-    "rationale",
-    "word_scores",
-    "candidates",
-    "messages",
-    *PAIR_FIELDS,
-    *QUERY_FIELDS,
-)
+OPTIONAL_FIELDS = ("tokens", "rationale", "word_scores", "candidates", "messages")
 TEXT_ALTERNATIVES = (PAIR_FIELDS, QUERY_FIELDS, ("messages",))  # fields that may replace a text
-KNOWN_FIELDS = (*REQUIRED_FIELDS, *OPTIONAL_FIELDS)
+KNOWN_FIELDS = (*REQUIRED_FIELDS, *OPTIONAL_FIELDS, *PAIR_FIELDS, *QUERY_FIELDS)
 
 # Common names of these columns, used for the example in an error message.
 COMMON_COLUMN_NAMES = {
@@ -53,11 +44,7 @@ def check_fields(fields: Mapping[str, str]) -> None:
     """Raise ConfigError for unknown fields, or for one column mapped to two fields."""
     for field in fields:
         if field not in KNOWN_FIELDS:
-            near = get_close_matches(field, KNOWN_FIELDS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ConfigError(
-                f"No field is named {field!r}.{hint} Known: {', '.join(KNOWN_FIELDS)}."
-            )
+            raise UnknownName.among("field", field, KNOWN_FIELDS)
     columns = list(fields.values())
     for column in columns:
         if columns.count(column) > 1:

@@ -51,10 +51,11 @@ class RowSource:
 
     name: str
     read: RowReader
+    digest: Callable[[], str] | None = None
 
     def sha256(self) -> str:
-        """Hex digest of the rows as canonical JSON."""
-        return rows_sha256(self)
+        """Hex digest: the given one, or that of the rows as canonical JSON."""
+        return self.digest() if self.digest else rows_sha256(self)
 
     def __iter__(self) -> Iterator[NumberedRow]:
         return self.read()
@@ -105,12 +106,6 @@ def rows_sha256(rows: Iterable[NumberedRow]) -> str:
             ) from why
         digest.update(text.encode() + b"\n")
     return digest.hexdigest()
-
-
-def _label_indices(names: Iterable[str], find: Callable[[str], int | None]) -> tuple[int, ...]:
-    """The sorted indices of these class names; names that are no class are ignored."""
-    indices = (find(name) for name in names)
-    return tuple(sorted({index for index in indices if index is not None}))
 
 
 def _hashable_row(row: Mapping[str, object] | BadLine | LeftOut) -> object:
@@ -236,7 +231,8 @@ class Dataset:
             if sampled is None or (index < len(sampled) and sampled[index]):
                 row = row if self.selection is None else self.selection.cleaning.clean_row(row)
                 optional = row.tokens, row.rationale, row.pair, row.word_scores
-                allowed = None if row.candidates is None else _label_indices(row.candidates, find)
+                known = {at for name in row.candidates or () if (at := find(name)) is not None}
+                allowed = None if row.candidates is None else tuple(sorted(known))
                 cluster = read_cluster(raw, self.cluster)
                 yield Example(index, row.text, label, *optional, allowed, cluster)
             index += 1

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from heedful.core.errors import ConfigError
-from heedful.data.cleaning.filters import Selection
 from heedful.data.cleaning.presets import get_cleaning
 from heedful.data.cleaning.splits import require_same_cleaning, select_source, splits_after_cleaning
 from heedful.data.columns import parse_fields
@@ -62,16 +61,13 @@ def read(
         cluster = data.cluster if cluster is None else cluster
         found = _reread(data, mapped, labels, labelled=labelled, cluster=cluster)
     else:
-        source, selection = _cleaned_source(data, split, cleaning)
-        found = Dataset.build(
-            source,
-            split=split,
-            fields=mapped,
-            labels=labels,
-            labelled=labelled,
-            selection=selection,
-            cluster=cluster,
-        )
+        build = partial(Dataset.build, split=split, fields=mapped, labels=labels, cluster=cluster)
+        if cleaning is None:
+            found = build(_source(data, split), labelled=labelled)
+        else:
+            step, there, open_split = get_cleaning(cleaning), _splits(data), partial(_source, data)
+            source, selection = select_source(step, split, there, open_split)
+            found = build(source, labelled=labelled, selection=selection)
     return found if limit is None else found.sample(limit)
 
 
@@ -118,22 +114,10 @@ def _reread(
     same = labels is None or tuple(labels) == data.labels
     if fields is None and same and (labelled, cluster) == (data.labelled, data.cluster):
         return data
-    whole = Dataset.build(
-        data.source,
-        split=data.split,
-        fields=data.columns if fields is None else fields,
-        labels=labels,
-        labelled=labelled,
-        selection=data.selection,
-        cluster=cluster,
-    )
+    columns = data.columns if fields is None else fields
+    build = partial(Dataset.build, data.source, split=data.split, selection=data.selection)
+    whole = build(fields=columns, labels=labels, labelled=labelled, cluster=cluster)
     return whole.sample(len(data))
-
-
-def _cleaned_source(data: Any, split: str, cleaning: str | None) -> tuple[Source, Selection | None]:
-    if cleaning is None:
-        return _source(data, split), None
-    return select_source(get_cleaning(cleaning), split, _splits(data), partial(_source, data))
 
 
 def _source(data: Any, split: str) -> Source:

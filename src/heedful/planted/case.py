@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
@@ -174,13 +174,8 @@ class Case:
 
         Kinds with questions give rows of paragraph, question and label.
         """
-        key = f"{self._setting.name} text"
-        return draw_rows(
-            self.plant,
-            count,
-            length=self.length,
-            stream=lambda index: generator(self.seed, key, index),
-        )
+        stream = partial(generator, self.seed, f"{self._setting.name} text")
+        return draw_rows(self.plant, count, length=self.length, stream=stream)
 
     @property
     def _setting(self) -> Setting:

@@ -1,4 +1,4 @@
-"""Other people's text on our page."""
+"""Other people's text on our pages and in the terminal."""
 
 
 def escape_control_characters(text: str) -> str:
@@ -8,3 +8,12 @@ def escape_control_characters(text: str) -> str:
     'a\ufffd[2Jb'
     """
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+
+
+def shorten_word(word: str, most: int) -> str:
+    """A word, cut where it is very long.
+
+    >>> shorten_word("incomprehensible", 8)
+    'incompr…'
+    """
+    return word if len(word) <= most else f"{word[: most - 1]}…"

@@ -42,17 +42,14 @@ class AuditedAttention:
     @property
     def limits(self) -> tuple[str, ...]:
         """What the choice of this attention leaves open."""
-        limits = [self._rows()]
+        rows = "One row of {} layer is" if self.position else "The rows of {} layer are"
+        whose, rest = ("every", "") if self.layer is None else ("one", f" {OTHERS}")
+        limits = [f"{rows.format(whose)} under audit ({self.words}).{rest}"]
         if self.layer is None and "layers" in self.words:
             limits.append(LAYERS_JOINED)
         if self.head is None and "heads" in self.words:
             limits.append(HEADS_JOINED)
         return (*limits, WORDS_ONLY, BEST_OF_MANY)
-
-    def _rows(self) -> str:
-        rows = "One row of {} layer is" if self.position else "The rows of {} layer are"
-        whose, rest = ("every", "") if self.layer is None else ("one", f" {OTHERS}")
-        return f"{rows.format(whose)} under audit ({self.words}).{rest}"
 
 
 def read_audited_attention(manifest: Mapping[str, Any]) -> AuditedAttention | None:
@@ -73,9 +70,7 @@ def read_audited_attention(manifest: Mapping[str, Any]) -> AuditedAttention | No
 
 def is_audited(audited: AuditedAttention | None, layer: int, head: int | None = None) -> bool:
     """Whether this layer, or this head of it, was chosen for the audit among others."""
-    if audited is None or audited.layer != layer:
-        return False
-    return head is None or audited.head == head
+    return audited is not None and audited.layer == layer and head in (None, audited.head)
 
 
 def _number(name: str, words: str) -> int | None:

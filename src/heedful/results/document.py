@@ -44,35 +44,23 @@ def note_texts(estimate: Estimate, n: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FigureData:
-    """One figure before it is drawn; `rows` are its bins or points, `marks` are drawn over them.
+    """One figure before it is drawn; its chart in `report/figures/` says what rows and marks hold.
 
-    Args:
-        name: Name of its file and anchor.
-        kind: The chart; its module in `report/figures/` says what rows and marks hold.
-        title: What it shows, in a few words.
-        caption: How to read it.
-        x: Title of the horizontal axis.
-        span: Ends of the horizontal axis.
-        classes: Names with a colour or a panel of their own; by default those of the rows.
-        rows: Bins, cells or points.
-        marks: Reference lines, bands, medians, faint points.
-        y: Title of the vertical axis.
-        y_span: Ends of the vertical axis.
-        panels: Panels of a chart of intervals that has several.
+    Axes have a title (`x`, `y`) and two ends (`span`, `y_span`).
     """
 
-    name: str
+    name: str  # of its file and anchor
     kind: FigureKind
-    title: str
-    caption: str
+    title: str  # what it shows, in a few words
+    caption: str  # how to read it
     x: str = ""
     span: Span = (0.0, 1.0)
-    classes: tuple[str, ...] = ()
-    rows: Sequence[FigureRow] = ()
-    marks: Sequence[FigureRow] = ()
+    classes: tuple[str, ...] = ()  # with a colour or a panel of their own; else those of the rows
+    rows: Sequence[FigureRow] = ()  # bins, cells or points
+    marks: Sequence[FigureRow] = ()  # drawn over them: lines, bands, medians, faint points
     y: str = ""
     y_span: Span = (0.0, 1.0)
-    panels: Sequence[FigurePanel] = ()
+    panels: Sequence[FigurePanel] = ()  # of a chart of intervals that has several
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,33 +107,20 @@ class Widget:
 class Section:
     """A part of a page.
 
-    Args:
-        name: The anchor of the section, unique in a page.
-        title: Its heading.
-        words: Its paragraphs.
-        tables: Its tables.
-        figures: Its figures.
-        folded: Parts that start closed.
-        parts: Parts that are open, under smaller titles.
-        short: Its name in the navigation; sections without one are not listed there.
-        widget: Its interactive part.
-        answer: A badge beside the title.
-        points: A list, below the paragraphs.
-        code: A text that is shown as it is, line by line.
-        figure_names: Figures that the description of the check makes and that belong here; those
-            no section names stand under "Figures".
+    `figure_names` are figures that the description of the check makes and that belong here; those
+    that no section names stand under "Figures".
     """
 
-    name: str
+    name: str  # its anchor, unique in a page
     title: str
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # its paragraphs
     tables: tuple[Table, ...] = ()
     figures: tuple[FigureData, ...] = ()
-    folded: "tuple[Section, ...]" = ()
-    parts: "tuple[Section, ...]" = ()
-    short: str = ""
+    folded: "tuple[Section, ...]" = ()  # parts that start closed
+    parts: "tuple[Section, ...]" = ()  # parts that are open, under smaller titles
+    short: str = ""  # its name in the navigation, where it is listed only with one
     widget: Widget | None = None
-    answer: str = ""
-    points: tuple[str, ...] = ()
-    code: str = ""
+    answer: str = ""  # a badge beside the title
+    points: tuple[str, ...] = ()  # a list, below the paragraphs
+    code: str = ""  # a text that is shown as it is, line by line
     figure_names: tuple[str, ...] = ()

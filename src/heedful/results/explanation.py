@@ -48,14 +48,11 @@ class TextExplanation:
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as `heedful explain --json` prints it."""
+        facts = ("target", "predicted", "probability", "granularity", "truncated")
         return {
             "text": self.text,
             **({} if self.question is None else {"question": self.question}),
-            "target": self.target,
-            "predicted": self.predicted,
-            "probability": self.probability,
-            "granularity": self.granularity,
-            "truncated": self.truncated,
+            **{name: getattr(self, name) for name in facts},
             "tokens": list(self.tokens),
             "methods": {name: one.to_dict() for name, one in self.methods.items()},
             "refused": dict(self.refused),

@@ -4,6 +4,7 @@ The modules of `heedful.report.figures` say what the rows and marks of each kind
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import ceil, floor, isnan
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from heedful.core.records import CheckResult, Estimate
+from heedful.results.audited_attention import is_audited, read_audited_attention
 from heedful.results.document import FigureData, FigurePanel, FigureRow, Span
 
 if TYPE_CHECKING:
@@ -183,14 +185,11 @@ def density_cells(
         np.clip(x, *span), np.clip(y, *y_span), bins=CELLS, range=(span, y_span)
     )
     strength = np.sqrt(counts / max(counts.max(), 1))
+    xs, ys = across.round(4).tolist(), up.round(4).tolist()
     return [
         {
-            "x": round(float(across[i]), 4),
-            "x2": round(float(across[i + 1]), 4),
-            "y": round(float(up[j]), 4),
-            "y2": round(float(up[j + 1]), 4),
-            "texts": int(counts[i, j]),
-            "strength": round(float(strength[i, j]), 3),
+            **{"x": xs[i], "x2": xs[i + 1], "y": ys[j], "y2": ys[j + 1]},
+            **{"texts": int(counts[i, j]), "strength": round(float(strength[i, j]), 3)},
         }
         for i, j in zip(*np.nonzero(counts), strict=True)
     ]
@@ -235,10 +234,11 @@ def layer_figure(
     layers = [row["x"] for row in rows] or [0]
     heights = [0.0, *ends(rows)]
     heights += [one[key] for one in marks for key in ("value", "rule") if key in one]
+    audited = read_audited_attention(records.manifest)
     shaded = [
         {"from": one - 0.5, "to": one + 0.5, "label": "under audit"}
         for one in sorted(set(layers))
-        if one == records.audited_layer
+        if is_audited(audited, one)
     ]
     return FigureData(
         words.name,
@@ -283,16 +283,8 @@ def arm_figures(
     if apart and margin:
         caption += f" Shaded: within {margin:g}, which counts as no difference."
         marks.append({"panel": difference, "from": -margin, "to": margin})
-    figure = FigureData(
-        words.name,
-        "intervals",
-        words.title,
-        caption,
-        rows=[*rows, *apart],
-        marks=marks,
-        panels=panels,
-    )
-    return drop_empty([figure])
+    figure = FigureData(words.name, "intervals", words.title, caption, rows=[*rows, *apart])
+    return drop_empty([replace(figure, marks=marks, panels=panels)])
 
 
 def _labelled_rows(result: CheckResult, names: Mapping[str, str], panel: str) -> list[FigureRow]:

@@ -13,20 +13,10 @@ import pyarrow.parquet as pq
 
 from heedful.core.errors import RunError
 from heedful.core.records import Verdict
-from heedful.results import schema1
-from heedful.results.tables import (
-    MAP_SCHEMA,
-    MEASUREMENT_SCHEMA,
-    TEXT_ID_SCHEMA,
-    TEXT_SCHEMA,
-    PartitionedTable,
-    gather_columns,
-)
+from heedful.results import schema1, tables
 
 PLAN, MANIFEST, VERDICT, REPORT = "plan.toml", "manifest.json", "verdict.json", "report.html"
 MEASUREMENTS, TEXTS, MAPS, TEXT_IDS = "measurements", "texts", "maps", "text_ids"
-
-
 MANIFEST_TYPES: dict[str, type] = {
     **dict.fromkeys(("data", "model", "versions"), dict),
     "level": float,
@@ -44,12 +34,12 @@ class RunFolder:
         """The finished Parquet files, in the order of their instances."""
         return sorted((self.path / kind).glob("[!.]*.parquet"))
 
-    def measurements(self, paths: Sequence[Path] | None = None) -> PartitionedTable:
+    def measurements(self, paths: Sequence[Path] | None = None) -> tables.PartitionedTable:
         """All rows, or those of the given files, in order, to be read file by file."""
         chosen = self.files() if paths is None else paths
         if not chosen:
             raise RunError(f"{self.path} holds no measurements; is it a run folder?")
-        return PartitionedTable(tuple(partial(read_measurements, one) for one in chosen))
+        return tables.PartitionedTable(tuple(partial(read_measurements, one) for one in chosen))
 
     @property
     def schema(self) -> int | None:
@@ -62,13 +52,9 @@ class RunFolder:
         verdict = schema1.read_verdict(self.text(VERDICT))
         if self.schema != 1:
             return verdict
-        manifest = self.manifest()
-        return schema1.add_estimates(
-            verdict,
-            gather_columns(self.measurements()),
-            level=manifest.get("level", 0.95),
-            seed=manifest.get("seed", 0),
-        )
+        manifest, columns = self.manifest(), tables.gather_columns(self.measurements())
+        level, seed = manifest.get("level", 0.95), manifest.get("seed", 0)
+        return schema1.add_estimates(verdict, columns, level=level, seed=seed)
 
     def manifest(self) -> dict[str, Any]:
         """Versions, fingerprints, seeds, counts and cost."""
@@ -90,29 +76,29 @@ class RunFolder:
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise self._damage(PLAN, error) from error
         settings = found.get("settings", {})
-        tables = {name: found.get(name, {}) for name in ("fields", "settings")}
+        parts = {name: found.get(name, {}) for name in ("fields", "settings")}
         if isinstance(settings, dict):
-            tables |= {f"settings.{name}": own for name, own in settings.items()}
-        for name, table in tables.items():
+            parts |= {f"settings.{name}": own for name, own in settings.items()}
+        for name, table in parts.items():
             if not isinstance(table, dict):
                 raise self._damage(PLAN, f"{name} is no table")
         return found
 
-    def texts(self) -> PartitionedTable | None:
+    def texts(self) -> tables.PartitionedTable | None:
         """The words and scores of every text, or None where the run kept none."""
-        return self._read_all(TEXTS, TEXT_SCHEMA)
+        return self._read_all(TEXTS, tables.TEXT_SCHEMA)
 
-    def text_ids(self) -> PartitionedTable | None:
+    def text_ids(self) -> tables.PartitionedTable | None:
         """The ids of every text and its cluster, or None where the run kept none."""
-        return self._read_all(TEXT_IDS, TEXT_ID_SCHEMA)
+        return self._read_all(TEXT_IDS, tables.TEXT_ID_SCHEMA)
 
-    def maps(self) -> PartitionedTable | None:
+    def maps(self) -> tables.PartitionedTable | None:
         """Every layer's and head's attention of a few texts, or None where the run kept none."""
-        return self._read_all(MAPS, MAP_SCHEMA)
+        return self._read_all(MAPS, tables.MAP_SCHEMA)
 
-    def _read_all(self, kind: str, schema: pa.Schema) -> PartitionedTable | None:
+    def _read_all(self, kind: str, schema: pa.Schema) -> tables.PartitionedTable | None:
         readers = tuple(partial(read_parquet, one, schema) for one in self.files(kind))
-        return PartitionedTable(readers) if readers else None
+        return tables.PartitionedTable(readers) if readers else None
 
     def _damage(self, name: str, reason: object) -> RunError:
         return RunError(f"{self.path / name} is damaged: {reason}.")
@@ -141,7 +127,7 @@ def measurement_schema(path: Path) -> int:
 def read_measurements(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """The rows of one file of measurements, in the columns of schema 2."""
     if measurement_schema(path) == 2:
-        return read_parquet(path, MEASUREMENT_SCHEMA, columns)
+        return read_parquet(path, tables.MEASUREMENT_SCHEMA, columns)
     table = schema1.upgrade_measurements(read_parquet(path, schema1.SCHEMA_1))
     return table if columns is None else table.select(list(columns))
 

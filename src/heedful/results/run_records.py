@@ -1,6 +1,5 @@
 """The records of one run, from which reports are made."""
 
-import re
 import tomllib
 import unicodedata
 from collections.abc import Collection, Mapping
@@ -59,14 +58,6 @@ class RunRecords:
     def level(self) -> float:
         """The level of the intervals."""
         return float(self.manifest.get("level", 0.95))
-
-    @property
-    def audited_layer(self) -> int | None:
-        """The layer under audit; None where the model has one attention or layers are averaged."""
-        if self.manifest.get("attention_path", "own") == "own":
-            return None
-        found = re.search(r"\blayer (\d+)\b", str(self.manifest.get("attention") or ""))
-        return int(found[1]) if found else None
 
     def settings(self, check: str) -> Mapping[str, Any]:
         """The settings of a check in the plan, with the plan's ε; empty where no plan was kept."""
@@ -132,6 +123,5 @@ def sanitise_text(text: str) -> str:
 
 
 def _unfit(sign: str) -> bool:
-    if unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp"):
-        return True
-    return any(ord(sign) in signs for signs in DIRECTION_SIGNS)
+    reorders = any(ord(sign) in signs for signs in DIRECTION_SIGNS)
+    return reorders or unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp")

@@ -159,9 +159,6 @@ def _upgrade_check(check: str, raw: Mapping[str, Any]) -> dict[str, Any]:
             {**_row_keys(upgrade_key(check, name, None)), "class": label, **one}
             for name, one in rows.items()
         ]
-    missing = (
-        (upgrade_key(check, name, None), reason) for name, reason in raw.get("missing", {}).items()
-    )
     power = {
         claim: {key if key in POWER_KEYS else "description": value for key, value in one.items()}
         for claim, one in raw.get("power", {}).items()
@@ -173,8 +170,8 @@ def _upgrade_check(check: str, raw: Mapping[str, Any]) -> dict[str, Any]:
         "by": by,
         "undefined": {name: count for name, count in undefined.items() if name in estimates},
         "missing": [
-            {"measure": key.measure, "reason": reason, "method": key.method}
-            for key, reason in missing
+            {**_row_keys(upgrade_key(check, name, None)), "reason": reason}
+            for name, reason in raw.get("missing", {}).items()
         ],
         "power": power,
     }

@@ -146,8 +146,7 @@ def _encode_keys(table: pa.Table) -> tuple[NDArray[np.int64], list[MeasureKey]]:
         names.append(known)
     found, first, codes = np.unique(mixed, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
+    place = np.argsort(order)
     return place[codes], [_decode_key(int(one), names) for one in found[order]]
 
 

@@ -117,7 +117,6 @@ def _read_cell_summary(path: Path) -> dict[str, Any]:
         if not isinstance(summary, dict):
             raise ValueError("it must hold a JSON object")
     except (OSError, ValueError) as error:
-        raise RunError(
-            f"{path} is damaged: {error}. Remove {path.parent} and run the study again."
-        ) from error
+        advice = f"Remove {path.parent} and run the study again."
+        raise RunError(f"{path} is damaged: {error}. {advice}") from error
     return summary

@@ -113,17 +113,15 @@ def _estimate_claim(
 ) -> tuple[Estimate | None, str]:
     """The difference, share or mean that the claim is about, and what its interval is over."""
     over = "seeds" if len(one.seeds) > 1 else "texts"
+    table = one.table(claim.measure)
     if claim.kind == "share":
-        table = one.table(claim.measure)
         above = np.where(np.isnan(table), np.nan, table > claim.line)
         return estimate_if_defined(above, mean, UNIT_RANGE), over
     if claim.kind in ("above", "below"):
-        table = one.table(claim.measure)
         by_text = estimate_if_defined(table, mean)
         return by_text or join_run_estimates(one.verdict_estimates(claim.measure)), over
     if claim.kind == "measures":
-        difference = one.table(claim.measure) - one.table(claim.than)
-        return estimate_if_defined(difference, mean), over
+        return estimate_if_defined(table - one.table(claim.than), mean), over
     both = [seed for seed in one.seeds if seed in other.seeds]
     mine, theirs = (
         cells.table(claim.measure)[[cells.seeds.index(seed) for seed in both]]

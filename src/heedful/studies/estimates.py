@@ -106,15 +106,15 @@ def join_run_estimates(
 
 def _estimate_over_texts(column: TextValues, statistic: Statistic) -> Estimate:
     known = column[~np.isnan(column)]
-    n = len(known)
+    n, value = len(known), _apply_statistic(statistic, known)
     if n < 2:
-        return Estimate(_apply_statistic(statistic, known), nan, nan, n)
+        return Estimate(value, nan, nan, n)
     random = generator(0, "texts of a study")
     some = max(1, MAX_RESAMPLED_VALUES // n)
     sizes = [min(some, RESAMPLES - begun) for begun in range(0, RESAMPLES, some)]
     draws = [statistic(known[random.integers(n, size=(size, n))]) for size in sizes]
     low, high = percentile_interval(np.concatenate(draws)[:, None], LEVEL, n=n)
-    return Estimate(float(statistic(known)), float(low[0]), float(high[0]), n)
+    return Estimate(value, float(low[0]), float(high[0]), n)
 
 
 def _apply_statistic(statistic: Statistic, column: TextValues) -> float:

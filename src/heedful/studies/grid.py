@@ -14,6 +14,7 @@ from heedful.studies.study import ModelSpec, Study, StudyDataset
 
 OWN_ATTENTION = "own"  # the attention of transformers
 CELL_FILE = "cell.json"
+SPLITS = ("train", "dev", "test")
 LOG_TAIL = 2000  # characters at the end of a log that are searched for the last line
 
 
@@ -102,19 +103,16 @@ def build_cells(
     """All cells, first seeds and the main model first, so that partial results are most useful."""
     models = sorted(request.models, key=lambda one: one != study.main)
     models += [(one, OWN_ATTENTION) for one in dict.fromkeys(request.transformers)]
-    digests = {name: digest_data(one) for name, one in data.items()}
+    found: dict[str, Any] = {
+        name: {"data": one, "sha256": digest_data(one)} for name, one in data.items()
+    }
     return [
-        replace(
-            _build_cell(study, one, model, request),
-            seed=seed,
-            data=data[one.name],
-            sha256=digests[one.name],
-        )
+        replace(_build_cell(study, one, model, request), seed=seed, **found[one.name])
         for seed in range(max(request.seeds, request.main_seeds))
         for model in models
         if seed < request.seeds or (model == study.main and seed < request.main_seeds)
         for one in sets
-        if one.name in data
+        if one.name in found
     ]
 
 
@@ -122,10 +120,15 @@ def _build_cell(
     study: Study, texts: StudyDataset, model: ModelSpec, request: StudyRequest
 ) -> StudyCell:
     """The cell of a model on a set, without seed and data."""
-    if model[1] == OWN_ATTENTION:
-        recipe, limits = _transformer_recipe(study, request)
+    if model[1] == OWN_ATTENTION:  # which costs a hundred times as much per text
+        recipe = dict(study.transformers["quick" if request.quick else "whole"])
+        limits = {split: recipe.pop(split) for split in SPLITS}
     else:
-        recipe, limits = _recurrent_recipe(study, texts, request)
+        recipe, limits = {**study.recipe, **texts.recipe}, dict(texts.limits)
+        if request.quick:
+            quickly = {**asdict(study.quick), **texts.quick}
+            recipe["epochs"] = min(recipe["epochs"], quickly["epochs"])
+            limits = {split: quickly[split] for split in SPLITS}
     for split, most in request.limits.items():
         if texts.name in most:
             limits[split] = min(most[texts.name], limits.get(split, most[texts.name]))
@@ -134,39 +137,11 @@ def _build_cell(
         name: {**study.settings.get(name, {}), **quick.get(name, {})}
         for name in dict.fromkeys((*study.checks, *quick))
     }
+    settings = {name: own for name, own in settings.items() if own}
+    checks, cleaning = study.checks, texts.cleaning
     return StudyCell(
-        study.name,
-        texts.name,
-        "",
-        *model,
-        0,
-        study.checks,
-        texts.cleaning,
-        recipe,
-        limits,
-        {name: own for name, own in settings.items() if own},
+        study.name, texts.name, "", *model, 0, checks, cleaning, recipe, limits, settings
     )
-
-
-def _recurrent_recipe(
-    study: Study, texts: StudyDataset, request: StudyRequest
-) -> tuple[dict[str, Any], dict[str, int]]:
-    """Recipe and limits of a recurrent model of the papers."""
-    recipe, limits = {**study.recipe, **texts.recipe}, dict(texts.limits)
-    if request.quick:
-        quick = {**asdict(study.quick), **texts.quick}
-        recipe["epochs"] = min(recipe["epochs"], quick["epochs"])
-        limits = {split: quick[split] for split in ("train", "dev", "test")}
-    return recipe, limits
-
-
-def _transformer_recipe(
-    study: Study, request: StudyRequest
-) -> tuple[dict[str, Any], dict[str, int]]:
-    """Recipe and limits of a transformer, which costs a hundred times as much per text."""
-    own = dict(study.transformers["quick"] if request.quick else study.transformers["whole"])
-    limits = {split: own.pop(split) for split in ("train", "dev", "test")}
-    return own, limits
 
 
 @dataclass(eq=False)
@@ -185,7 +160,10 @@ class _CellRunner:
         try:
             return self.worker(asdict(self.cells[name]), report_progress)
         except WorkerDied as error:
-            return _last_line(log) if self.worker.process.returncode > 0 else str(error)
+            if self.worker.process.returncode <= 0:
+                return str(error)
+            text = log.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace").strip()
+            return text.splitlines()[-1] if text else "its process ended without a message"
         finally:
             self.end()
 
@@ -211,9 +189,3 @@ def run_cells(
     finally:
         for runner in runners:
             runner.end()
-
-
-def _last_line(log: Path) -> str:
-    """The last line of the log of a failed cell."""
-    text = log.read_bytes()[-LOG_TAIL:].decode("utf-8", "replace").strip()
-    return text.splitlines()[-1] if text else "its process ended without a message"

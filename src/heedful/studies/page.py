@@ -57,14 +57,9 @@ class StudyOutcome:
 def build_heading(outcome: StudyOutcome) -> Heading:
     """Title and question of the study, dates and versions, and what to be warned of."""
     study = outcome.study
-    return Heading(
-        title=f"{study.title}, run again",
-        above=f"{study.reference}, run again",
-        name=study.title,
-        lead=study.question,
-        words=(_provenance_line(outcome),),
-        warnings=tuple(_warnings(outcome)),
-    )
+    title, above = f"{study.title}, run again", f"{study.reference}, run again"
+    words, warnings = (_provenance_line(outcome),), tuple(_warnings(outcome))
+    return Heading(title, above, study.title, study.question, words, warnings)
 
 
 def _provenance_line(outcome: StudyOutcome) -> str:
@@ -161,14 +156,9 @@ def _agreement(outcome: StudyOutcome) -> Section:
             head = (*TAU_HEAD[:2], "class", *TAU_HEAD[2:])
             title = f"τ of {words}, by predicted class"
             folded.append(_folded(title, Table(head, tuple(classes))))
-    return Section(
-        "agreement",
-        "Do they rank words alike?",
-        (DASH_NOTE,) if tables else (),
-        tuple(tables),
-        folded=tuple(folded),
-        short="Agreement",
-    )
+    title, note = "Do they rank words alike?", (DASH_NOTE,) if tables else ()
+    section = Section("agreement", title, note, tuple(tables), short="Agreement")
+    return replace(section, folded=tuple(folded))
 
 
 def _folded(title: str, table: Table) -> Section:
@@ -180,14 +170,13 @@ def _tau_row(row: ReplicatedNumber, rows: Mapping[NumberKey, ReplicatedNumber]) 
     for statistic in ("sd", "significant"):
         one = rows.get(replace(row.key, statistic=statistic))
         others.append(three_decimals(one.ours.value if one and one.ours else None))
-        others.append(three_decimals(one.published.value if one and one.published else None))
-    theirs = row.published.value if row.published else None
+        others.append(three_decimals(one.theirs if one else None))
     return (
         row.key.texts,
         describe_model(row.key.model),
         _cell(row.ours),
         format_sample_size(row.ours, row.over),
-        three_decimals(theirs),
+        three_decimals(row.theirs),
         _signed(row.difference),
         *others,
     )
@@ -200,11 +189,8 @@ def _performance(outcome: StudyOutcome) -> Section:
         cells: list[str | Cell] = [texts, describe_model(model)]
         for name in SCORES:
             one = by_key.get(NumberKey(texts, model, f"performance.{name}", "value"))
-            theirs = one.published.value if one and one.published else None
-            cells += [
-                _cell(t_interval_over_seeds(results.performance(name), UNIT_RANGE)),
-                three_decimals(theirs),
-            ]
+            ours = t_interval_over_seeds(results.performance(name), UNIT_RANGE)
+            cells += [_cell(ours), three_decimals(one.theirs if one else None)]
         rows.append(tuple(cells))
     head = [one for name in SCORES.values() for one in (name, "published")]
     table = Table(("data set", "model", *head), tuple(rows))
@@ -215,34 +201,30 @@ def _performance(outcome: StudyOutcome) -> Section:
 
 def _other_measures(outcome: StudyOutcome) -> Section:
     """All other measures: one table if they are few, else a folded table for each."""
-    others = [
-        row
-        for row in outcome.rows
-        if row.key.measure not in TAUS and not row.key.measure.startswith("performance.")
-    ]
     head = ("data set", "model", "class", "here", "over", "published", "difference", "source")
     groups: dict[str, list[TableRow]] = {}
-    for row in others:
-        groups.setdefault(f"{row.key.measure}, {row.key.statistic}", []).append(_other_row(row))
+    for row in outcome.rows:
+        measure = row.key.measure
+        if measure not in TAUS and not measure.startswith("performance."):
+            groups.setdefault(f"{measure}, {row.key.statistic}", []).append(_other_row(row))
     section = Section("more", "Every other number", (DASH_NOTE,), short="Other numbers")
-    if len(others) > MAX_TABLE_ROWS:
-        folded = (_folded(name, Table(head, tuple(rows))) for name, rows in groups.items())
-        return replace(section, folded=tuple(folded))
     rows = [(name, *row) for name, some in groups.items() for row in some]
+    if len(rows) > MAX_TABLE_ROWS:
+        folded = (_folded(name, Table(head, tuple(some))) for name, some in groups.items())
+        return replace(section, folded=tuple(folded))
     return replace(section, tables=(Table(("measure", *head), tuple(rows)),) if rows else ())
 
 
 def _other_row(row: ReplicatedNumber) -> TableRow:
-    theirs = row.published
     return (
         row.key.texts,
         describe_model(row.key.model),
         row.of_class,
         _cell(row.ours),
         format_sample_size(row.ours, row.over),
-        three_decimals(theirs.value if theirs else None),
+        three_decimals(row.theirs),
         _signed(row.difference),
-        theirs.source if theirs else "–",
+        row.published.source if row.published else "–",
     )
 
 
@@ -305,13 +287,11 @@ def build_cost_section(outcome: StudyOutcome) -> Section:
     return Section("cost", "Where the time goes", (words,), (table,), short="Cost")
 
 
-def _minutes(
-    name: str, cells: int, spent: Mapping[str, float], parts: list[str]
-) -> tuple[str, ...]:
+def _minutes(name: str, n: int, spent: Mapping[str, float], parts: list[str]) -> tuple[str, ...]:
     rest = spent["audit"] - sum(spent.get(part, 0.0) for part in parts)
     columns = (spent["training"], *(spent.get(part, 0.0) for part in parts), rest)
     total = spent["training"] + spent["audit"]
-    return name, str(cells), *(f"{one:.1f}" for one in (*columns, total))
+    return name, str(n), *(f"{one:.1f}" for one in (*columns, total))
 
 
 def _cell(estimate: Estimate | None) -> Cell:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from heedful.core.records import Estimate
-from heedful.studies.cell_results import CellResults, SeedTable, StudyResults
+from heedful.studies.cell_results import CellResults, StudyResults
 from heedful.studies.estimates import (
     STATISTICS,
     UNIT_RANGE,
@@ -112,6 +112,11 @@ class ReplicatedNumber:
         return self.ours.value - self.published.value
 
     @property
+    def theirs(self) -> float | None:
+        """The published value."""
+        return self.published.value if self.published else None
+
+    @property
     def inside(self) -> bool | None:
         """Whether the published number lies in our interval; None if either is missing."""
         if self.ours is None or self.published is None or isnan(self.ours.low):
@@ -165,7 +170,9 @@ def estimate_number(key: NumberKey, cells: CellResults) -> Estimate | None:
         of_runs = cells.verdict_estimates(key.measure) if key.of_class == "all" else ()
         return join_run_estimates(of_runs, value_range(key.measure))
     if statistic.startswith("median "):
-        table = _in_bin(table, cells, statistic.removeprefix("median "))
+        low, high = WEIGHT_BINS[statistic.removeprefix("median ")]
+        height = cells.table("permutation.max_attention")  # the largest weight of each text
+        table = np.where((height >= low) & (height < high), table, np.nan)
         statistic = "median"
     return estimate_if_defined(table, STATISTICS[statistic], value_range(key.measure, statistic))
 
@@ -176,13 +183,6 @@ def _performance(cells: CellResults, name: str) -> Float64[np.ndarray, "S"]:
         return cells.performance(name)
     f1 = cells.performance("f1")
     return cells.performance("accuracy") if np.isnan(f1).all() else f1
-
-
-def _in_bin(table: SeedTable, cells: CellResults, name: str) -> SeedTable:
-    """The values of texts whose largest weight lies in the bin; NaN for the others."""
-    low, high = WEIGHT_BINS[name]
-    height = cells.table("permutation.max_attention")
-    return np.where((height >= low) & (height < high), table, np.nan)
 
 
 def render_csv(rows: list[ReplicatedNumber]) -> str:

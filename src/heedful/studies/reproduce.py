@@ -1,7 +1,7 @@
 """`heedful.reproduce`: run a published study again and compare its numbers with ours."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from heedful.core.atomic_files import write_atomic
@@ -10,18 +10,11 @@ from heedful.core.timing import Progress, no_progress
 from heedful.pipeline.audit.run_lock import lock_folder
 from heedful.report.figures.draw import render_svg
 from heedful.report.pages.section_page import render_page_html, render_page_markdown
-from heedful.results.document import FigureData
-from heedful.studies.cell_results import StudyResults, collect_results
+from heedful.studies.cell_results import collect_results
 from heedful.studies.claims import ClaimFinding, evaluate_claims
 from heedful.studies.figures import build_study_figures
 from heedful.studies.find_data import find_data
-from heedful.studies.grid import (
-    OWN_ATTENTION,
-    StudyRequest,
-    build_cells,
-    describe_model,
-    run_cells,
-)
+from heedful.studies.grid import OWN_ATTENTION, StudyRequest, build_cells, describe_model, run_cells
 from heedful.studies.page import StudyOutcome, build_heading, build_sections, pluralise
 from heedful.studies.published_numbers import (
     PublishedNumbers,
@@ -100,10 +93,13 @@ def reproduce(
         failed = run_cells(to_run, folder, workers=workers, progress=progress)
         results = collect_results(cells, folder, read.sets)
         missing = tuple(one.name for one in cells if not one.done(folder))
+        known = PublishedNumbers.of(read.name, read.renamed)
+        rows, claims = compare_numbers(results, known), evaluate_claims(read, results, known)
+        figures, absent = build_study_figures(read, results, claims, rows), found.absent | left_out
         outcome = StudyOutcome(
-            read, results, *_evaluate(read, results), {**found.absent, **left_out}, failed
+            read, results, rows, claims, figures, absent, failed, quick=quick, missing=missing
         )
-        return _write_outputs(replace(outcome, quick=quick, missing=missing), folder)
+        return _write_outputs(outcome, folder)
 
 
 def _require_valid(
@@ -126,16 +122,6 @@ def _require_valid(
             f"Two transformers are named {twice[0]!r}, so their numbers could not be "
             "distinguished; rename one of the folders."
         )
-
-
-def _evaluate(
-    study: Study, results: StudyResults
-) -> tuple[list[ReplicatedNumber], list[ClaimFinding], list[FigureData]]:
-    """Numbers, claims and figures of the finished cells."""
-    renamed = {} if study.published_as is None else {study.published_as: study.main}
-    known = PublishedNumbers.of(study.name, renamed)
-    rows, claims = compare_numbers(results, known), evaluate_claims(study, results, known)
-    return rows, claims, build_study_figures(study, results, claims, rows)
 
 
 def _write_outputs(outcome: StudyOutcome, folder: Path) -> Reproduction:

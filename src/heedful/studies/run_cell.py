@@ -30,9 +30,9 @@ from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.stats.classification_scores import accuracy, f1, roc_auc
 from heedful.pipeline.plan.plan import Plan
 from heedful.studies.grid import CELL_FILE, OWN_ATTENTION, StudyCell
-from heedful.training.fit import fit
+from heedful.training.fit import HISTORY_FILE, finetune, fit
 from heedful.training.loop.predictions import predict_all
-from heedful.training.recipe import Recipe
+from heedful.training.recipe import FineTuning, Recipe
 
 MODEL, RUN, TRAINED = "model", "run", "trained.json"
 
@@ -53,11 +53,12 @@ def run_cell(cell: StudyCell, out: Path) -> dict[str, Any]:
         checks=cell.checks,
         settings=cell.settings,
         limit=cell.limits.get("test"),
-        **_cleaning_option(cell),
+        cleaning=cell.cleaning or None,
     )
-    run = audit(
-        subject, test, plan=plan, out=place / RUN, **_training_data(cell, plan, subject.labels)
-    )
+    train = dev = None
+    if any(isinstance(one, RetrainingCheck) for one in plan.build_checks().values()):
+        train, dev = _read(cell, "train", subject.labels), _dev(cell, subject.labels)
+    run = audit(subject, test, plan=plan, out=place / RUN, train=train, dev=dev)
     record = {
         **asdict(cell),
         "performance": performance,
@@ -77,19 +78,8 @@ def run_cell(cell: StudyCell, out: Path) -> dict[str, Any]:
 
 
 def _read(cell: StudyCell, split: str, labels: Sequence[str] | None = None) -> Dataset:
-    limit = cell.limits.get(split)
-    return read(cell.data, split=split, labels=labels, limit=limit, **_cleaning_option(cell))
-
-
-def _cleaning_option(cell: StudyCell) -> dict[str, Any]:
-    return {"cleaning": cell.cleaning} if cell.cleaning else {}
-
-
-def _training_data(cell: StudyCell, plan: Plan, labels: Sequence[str]) -> dict[str, Any]:
-    """The data to retrain on, if a check retrains."""
-    if not any(isinstance(one, RetrainingCheck) for one in plan.build_checks().values()):
-        return {}
-    return {"train": _read(cell, "train", labels), "dev": _dev(cell, labels)}
+    limit, cleaning = cell.limits.get(split), cell.cleaning or None
+    return read(cell.data, split=split, labels=labels, limit=limit, cleaning=cleaning)
 
 
 def _dev(cell: StudyCell, labels: Sequence[str]) -> Dataset | None:
@@ -125,9 +115,6 @@ def _fit(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Map
 
 
 def _tune(cell: StudyCell, train: Dataset, dev: Dataset | None, out: Path) -> Mapping[str, Any]:
-    from heedful.training.fit import HISTORY_FILE, finetune
-    from heedful.training.recipe import FineTuning
-
     finetune(train, dev, FineTuning(cell.encoder, seed=cell.seed, **cell.recipe), out=out)
     history: Mapping[str, Any] = json.loads((out / HISTORY_FILE).read_text(encoding="utf-8"))
     return history

@@ -6,7 +6,6 @@ The file says what to run. Published numbers are in separate CSV files, each wit
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -115,13 +114,16 @@ class Study:
     transformers: Mapping[str, Any] = field(default_factory=dict)
     published_as: ModelSpec | None = None
 
+    @property
+    def renamed(self) -> dict[ModelSpec, ModelSpec]:
+        """The model of the published numbers that is not among ours, and the one in its place."""
+        return {} if self.published_as is None else {self.published_as: self.main}
+
     @classmethod
     def read(cls, name: str) -> "Study":
         """Read the study of this name."""
         if name not in (known := list_studies()):
-            near = get_close_matches(name, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise UnknownName(f"No study is named {name!r}.{hint} Known: {', '.join(known)}.")
+            raise UnknownName.among("study", name, known)
         raw = tomllib.loads((STUDIES_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
         raw["quick"] = _build_record(QuickSettings, raw["quick"])
         parts = {"sets": StudyDataset, "claims": StudyClaim, "differs": SetupDifference}

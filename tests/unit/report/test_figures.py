@@ -10,8 +10,8 @@ import pytest
 
 from heedful.core.errors import RunError
 from heedful.core.records import Estimate
+from heedful.report.figures.charts import CHART_BUILDERS
 from heedful.report.figures.draw import (
-    CHART_BUILDERS,
     LONGEST_NAME,
     build_chart,
     clean_names,

@@ -7,7 +7,7 @@ import pytest
 from heedful.core.records import CheckResult, ClaimResult, Verdict
 from heedful.report.pages.run_html import render_html
 from heedful.report.pages.run_markdown import render_markdown
-from heedful.report.sections.check_power import describe_check_power, describe_check_powers
+from heedful.report.sections.claims import describe_check_power, describe_check_powers
 from heedful.report.sections.multiverse import build_choices, describe_choices
 from support.records import records
 from support.sections import names_of

@@ -13,7 +13,7 @@ from heedful.report.pages.review import (
     render_review_html,
     render_review_markdown,
 )
-from heedful.report.sections.check_power import UNKNOWN
+from heedful.report.sections.claims import UNKNOWN
 from support.html_page import LOADING, PageReader
 from support.records import MEASURES, NASTY, manifest, records
 

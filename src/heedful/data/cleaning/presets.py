@@ -5,7 +5,6 @@ selected the epoch on the test set and had no dev set; heedful always selects on
 """
 
 from dataclasses import replace
-from difflib import get_close_matches
 
 from heedful.core.errors import UnknownName
 from heedful.data.cleaning.split_ratios import Shares
@@ -72,7 +71,5 @@ def get_cleaning(name: str) -> Cleaning:
     ['a', 'fine', 'film', 'isn', 't', 'it']
     """
     if name not in CLEANINGS:
-        near = get_close_matches(name, CLEANINGS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise UnknownName(f"No cleaning is named {name!r}.{hint} Known: {', '.join(CLEANINGS)}.")
+        raise UnknownName.among("cleaning", name, CLEANINGS)
     return CLEANINGS[name]

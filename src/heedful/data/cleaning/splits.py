@@ -1,34 +1,25 @@
 """Sources of the splits that a cleaning draws itself."""
 
 import hashlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
 from heedful.core.errors import ConfigError
 from heedful.data.cleaning.filters import Selection
 from heedful.data.cleaning.steps import Cleaning
-from heedful.data.dataset import DEV_NAMES, SINGLE_SPLIT, NumberedRow, Source, pick_split
+from heedful.data.dataset import DEV_NAMES, SINGLE_SPLIT, NumberedRow, RowSource, Source, pick_split
 
 
-@dataclass(frozen=True, eq=False)
-class PooledSource:
-    """All splits of the data, concatenated and numbered from 1."""
+def pool_sources(sources: Sequence[Source]) -> RowSource:
+    """All splits of the data, concatenated and numbered from 1; their digest is over theirs."""
 
-    sources: tuple[Source, ...]
+    def read() -> Iterator[NumberedRow]:
+        return enumerate((row for source in sources for _, row in source), start=1)
 
-    @property
-    def name(self) -> str:
-        """The name given by the user."""
-        return self.sources[0].name
-
-    def sha256(self) -> str:
-        """Hex digest over the digests of the splits."""
-        digests = " ".join(source.sha256() for source in self.sources)
+    def digest() -> str:
+        digests = " ".join(source.sha256() for source in sources)
         return hashlib.sha256(digests.encode()).hexdigest()
 
-    def __iter__(self) -> Iterator[NumberedRow]:
-        rows = (row for source in self.sources for _, row in source)
-        yield from enumerate(rows, start=1)
+    return RowSource(sources[0].name, read, digest)
 
 
 def splits_after_cleaning(cleaning: Cleaning, there: tuple[str, ...]) -> tuple[str, ...]:
@@ -40,9 +31,8 @@ def splits_after_cleaning(cleaning: Cleaning, there: tuple[str, ...]) -> tuple[s
         return shares.splits
     if not shares.dev or set(DEV_NAMES) & set(there) or "train" not in there:
         return there
-    return tuple(
-        one for split in there for one in ((split, "dev") if split == "train" else (split,))
-    )
+    place = there.index("train") + 1
+    return (*there[:place], "dev", *there[place:])
 
 
 def select_source(
@@ -56,7 +46,7 @@ def select_source(
     if shares.pooled:
         sources = tuple(source(one) for one in there)
         part = pick_split(wanted, shares.splits, name=f"{sources[0].name} under {cleaning.name}")
-        return PooledSource(sources), Selection(cleaning, part)
+        return pool_sources(sources), Selection(cleaning, part)
     drawn = "dev" in splits_after_cleaning(cleaning, there) and not set(DEV_NAMES) & set(there)
     if wanted in ("train", "dev") and drawn:
         return source("train"), Selection(cleaning, wanted)

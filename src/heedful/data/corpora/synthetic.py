@@ -11,22 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.core.rng import generator
-from heedful.data.corpora.word_lists import (
-    FILLERS,
-    NEGATIVE,
-    PEOPLE,
-    PLACES,
-    POSITIVE,
-    RANKED,
-    SYMBOLS,
-    TOPICS,
-)
+from heedful.data.corpora import word_lists as words
 from heedful.data.dataset import Corpus, NumberedRow, corpora
 
 SEED = 0
 SIZES = {"train": 2000, "dev": 400, "test": 400}
 SHORTEST, LONGEST = 8, 24  # tokens
 SENTIMENT = ("negative", "positive")
+BLAME_AND_PRAISE = (words.NEGATIVE, words.POSITIVE)
 COUNTING_LABELS = ("more", "not more")
 ASKED_SYMBOL_RATE = 0.25  # probability of each of the two symbols; the others share the rest
 
@@ -60,9 +52,8 @@ def _draw_rows(name: str, split: str, draw_row: RowSampler) -> Iterator[Numbered
 def draw_needle(rng: Rng, index: int) -> Row:
     """One word of praise or blame among fillers decides; the rationale is that word."""
     label = index % 2
-    return _build_row(
-        [(_choose_word((NEGATIVE, POSITIVE)[label], rng), True)], SENTIMENT[label], rng
-    )
+    word = _choose_word(BLAME_AND_PRAISE[label], rng)
+    return _build_row([(word, True)], SENTIMENT[label], rng)
 
 
 @register_synthetic("synthetic:votes")
@@ -74,7 +65,7 @@ def draw_votes(rng: Rng, index: int) -> Row:
     label, total = index % 2, int(rng.choice((3, 5, 7)))
     winning = int(rng.integers(total // 2 + 1, total + 1))
     polarities = [label] * winning + [1 - label] * (total - winning)
-    cues = [(_choose_word((NEGATIVE, POSITIVE)[polarity], rng), True) for polarity in polarities]
+    cues = [(_choose_word(BLAME_AND_PRAISE[polarity], rng), True) for polarity in polarities]
     return _build_row(cues, SENTIMENT[label], rng)
 
 
@@ -91,22 +82,20 @@ def draw_priority(rng: Rng, index: int) -> Row:
     With weights of ordinary size, as uniform attention learns, it is right on 2 in 3.
     """
     label, below = index % 2, int(rng.integers(2, 5))
-    top = int(rng.integers(below, len(RANKED["positive"])))
+    top = int(rng.integers(below, len(words.RANKED["positive"])))
     allies = below - 1 if rng.random() < 0.5 else 0
     polarities = [label] * allies + [1 - label] * (below - allies)
     ranks = rng.permutation(np.arange(top - below, top)).tolist()
-    others = [
-        (RANKED[SENTIMENT[polarity]][rank], False)
-        for rank, polarity in zip(ranks, polarities, strict=True)
-    ]
-    return _build_row([(RANKED[SENTIMENT[label]][top], True), *others], SENTIMENT[label], rng)
+    drawn = zip(ranks, polarities, strict=True)
+    others = [(words.RANKED[SENTIMENT[polarity]][rank], False) for rank, polarity in drawn]
+    return _build_row([(words.RANKED[SENTIMENT[label]][top], True), *others], SENTIMENT[label], rng)
 
 
 @register_synthetic("synthetic:topics")
 def draw_topics(rng: Rng, index: int) -> Row:
     """One word determines which of four topics a text has; the rationale is that word."""
-    topic, words = tuple(TOPICS.items())[index % len(TOPICS)]
-    return _build_row([(_choose_word(words, rng), True)], topic, rng)
+    topic, known = tuple(words.TOPICS.items())[index % len(words.TOPICS)]
+    return _build_row([(_choose_word(known, rng), True)], topic, rng)
 
 
 @register_synthetic("synthetic:questions")
@@ -115,14 +104,15 @@ def draw_question_row(rng: Rng, index: int) -> Row:
 
     The people are in as many different places, among fillers. The answer occurs nowhere else.
     """
-    answer = PLACES[index % len(PLACES)]
+    answer = words.PLACES[index % len(words.PLACES)]
     count = int(rng.integers(2, 5))
-    people = rng.permutation(PEOPLE)[:count].tolist()
-    others = rng.permutation([place for place in PLACES if place != answer])[: count - 1].tolist()
+    people = rng.permutation(words.PEOPLE)[:count].tolist()
+    elsewhere = [place for place in words.PLACES if place != answer]
+    others = rng.permutation(elsewhere)[: count - 1].tolist()
     asked, tokens, rationale = int(rng.integers(count)), list[str](), list[int]()
     for number, person in enumerate(people):
         few = rng.integers(2, 5)  # enough fillers that no text is repeated
-        tokens += [FILLERS[i] for i in rng.integers(len(FILLERS), size=few).tolist()]
+        tokens += [words.FILLERS[i] for i in rng.integers(len(words.FILLERS), size=few).tolist()]
         place = answer if number == asked else others.pop()
         rationale += [len(tokens) + 1] if number == asked else []
         tokens += [person, place]
@@ -148,10 +138,10 @@ def draw_counting_row(rng: Rng, index: int) -> Row:
         first, second = (int((drawn == symbol).sum()) for symbol in asked)
         if int(first <= second) == label and first + second:
             break
-    tokens = [SYMBOLS[number] for number in drawn.tolist()]
+    tokens = [words.SYMBOLS[number] for number in drawn.tolist()]
     return {
         "paragraph": " ".join(tokens),
-        "question": " ".join(SYMBOLS[number] for number in asked),
+        "question": " ".join(words.SYMBOLS[number] for number in asked),
         "label": COUNTING_LABELS[label],
         "tokens": tokens,
         "rationale": np.isin(drawn, asked).nonzero()[0].tolist(),
@@ -160,17 +150,17 @@ def draw_counting_row(rng: Rng, index: int) -> Row:
 
 def draw_counting(rng: Rng) -> tuple[list[int], NDArray[np.int64]]:
     """Draw two symbols and a text, as indices."""
-    asked = rng.permutation(len(SYMBOLS))[:2].tolist()
-    share = np.full(len(SYMBOLS), (1 - 2 * ASKED_SYMBOL_RATE) / (len(SYMBOLS) - 2))
+    asked = rng.permutation(len(words.SYMBOLS))[:2].tolist()
+    share = np.full(len(words.SYMBOLS), (1 - 2 * ASKED_SYMBOL_RATE) / (len(words.SYMBOLS) - 2))
     share[asked] = ASKED_SYMBOL_RATE
     length = int(rng.integers(SHORTEST, LONGEST + 1))
-    return asked, rng.choice(len(SYMBOLS), size=length, p=share)
+    return asked, rng.choice(len(words.SYMBOLS), size=length, p=share)
 
 
 def _build_row(cues: Cues, label: str, rng: Rng) -> Row:
     """Put the cues at random positions among fillers; the rationale is the decisive cues."""
     length = int(rng.integers(SHORTEST, LONGEST + 1))
-    tokens = [FILLERS[i] for i in rng.integers(len(FILLERS), size=length).tolist()]
+    tokens = [words.FILLERS[i] for i in rng.integers(len(words.FILLERS), size=length).tolist()]
     places = rng.permutation(length)[: len(cues)].tolist()
     for place, (cue, _) in zip(places, cues, strict=True):
         tokens[place] = cue
@@ -178,5 +168,5 @@ def _build_row(cues: Cues, label: str, rng: Rng) -> Row:
     return {"text": " ".join(tokens), "label": label, "tokens": tokens, "rationale": decisive}
 
 
-def _choose_word(words: Sequence[str], rng: Rng) -> str:
-    return words[int(rng.integers(len(words)))]
+def _choose_word(known: Sequence[str], rng: Rng) -> str:
+    return known[int(rng.integers(len(known)))]

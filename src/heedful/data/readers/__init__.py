@@ -1,19 +1,10 @@
 """Readers of published data sets as their authors distribute them: `sst:PATH` and so on."""
 
 from heedful.data.dataset import Corpus
-from heedful.data.readers import (  # noqa: F401 - registers them
-    adr,
-    agnews,
-    babi,
-    cnn,
-    imdb,
-    mimic,
-    newsgroups,
-    snli,
-    sst,
-)
+from heedful.data.readers import adr, agnews, babi, cnn, imdb, mimic, newsgroups, snli, sst
 from heedful.data.readers.base import readers
 
+REGISTERED = (adr, agnews, babi, cnn, imdb, mimic, newsgroups, snli, sst)  # by being imported
 __all__ = ["open_reader", "readers"]
 
 

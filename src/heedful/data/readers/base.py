@@ -28,23 +28,17 @@ readers = Registry("reader")
 class SplitReader:
     """A reader of a data set whose splits are files or folders.
 
-    Args:
-        name: The name before the colon of `NAME:PATH`.
-        summary: The line that `heedful list data` prints.
-        layout: What the path must be, for the error where `find` returns nothing.
-        find: Maps the path to the file or folder of each split.
-        items: Reads the numbered items of a split: lines, cells, files.
-        parse: Makes a row of an item. Bad and left-out items stay as they are.
-        subfolders: Names of nested folders, as archives unpack them, that the path may leave out.
+    `find` maps the path to the file or folder of each split, `items` reads the numbered items of
+    one (lines, cells, files), `parse` makes a row of an item that is neither bad nor left out.
     """
 
-    name: str
-    summary: str
-    layout: str
+    name: str  # before the colon of NAME:PATH
+    summary: str  # the line that `heedful list data` prints
+    layout: str  # what the path must be, for the error where `find` returns nothing
     find: Callable[[Path], Mapping[str, Path]]
     items: Callable[[Path], Iterable[tuple[int, Any]]]
     parse: Callable[[Any], ParsedRow]
-    subfolders: tuple[str, ...] = ()
+    subfolders: tuple[str, ...] = ()  # of archives, nested, which the path may leave out
 
     def rows(self, path: Path) -> Iterator[NumberedRow]:
         """The rows of the file or folder of one split."""

@@ -3,12 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from heedful.data.readers.base import (
-    ParsedRow,
-    SplitReader,
-    list_folder,
-    read_text_file,
-)
+from heedful.data.readers.base import ParsedRow, SplitReader, list_folder, read_text_file
 from heedful.data.sources.row_schema import BadLine
 
 FOLDERS = {"train": "training", "dev": "validation", "test": "test"}

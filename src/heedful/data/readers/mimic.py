@@ -3,7 +3,6 @@
 The notes require a signed agreement; heedful neither ships nor downloads them.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from heedful.data.dataset import SINGLE_SPLIT
@@ -19,16 +18,12 @@ def _find(path: Path) -> dict[str, Path]:
     return {SINGLE_SPLIT[0]: path} if path.suffix.lower() == ".csv" else {}
 
 
-def _lower_columns(row: Mapping[str, object]) -> dict[str, object]:
-    """Columns may be in capitals, as in the tables of MIMIC."""
-    return {column.lower(): value for column, value in row.items()}
-
-
 MIMIC = SplitReader(
     "mimic",
     "Clinical notes: your own .csv with text and label, or a folder with train.csv, dev.csv, …",
     layout="a .csv file with text and label, or a folder with train.csv",
     find=_find,
     items=read_csv_rows,
-    parse=_lower_columns,
+    # columns may be in capitals, as in the tables of MIMIC
+    parse=lambda row: {column.lower(): value for column, value in row.items()},
 ).register()

@@ -51,7 +51,12 @@ def _path_files(name: str, also: Iterable[str]) -> dict[str, list[Path]]:
         if split in found and file.is_file():
             found[split].append(file)
     if not any(found.values()):
-        raise DataError(_no_files(name, path))
+        if any((path / mark).exists() for mark in SAVED_BY_DATASETS):
+            raise DataError(f"{name} is a folder written by `datasets`. Name it as hf:{name}.")
+        raise DataError(
+            f"{name} has no train, dev or test file. A folder must hold one file for each split, "
+            f"such as test.jsonl; extensions: {', '.join(READERS_BY_EXTENSION)}."
+        )
     return {split: files for split, files in found.items() if files}
 
 
@@ -72,12 +77,3 @@ def _require_existing(name: str, also: Iterable[str]) -> Path:
 
 def _canonical(split: str) -> str:
     return "dev" if split in DEV_NAMES else split
-
-
-def _no_files(name: str, folder: Path) -> str:
-    if any((folder / mark).exists() for mark in SAVED_BY_DATASETS):
-        return f"{name} is a folder written by `datasets`. Name it as hf:{name}."
-    return (
-        f"{name} has no train, dev or test file. A folder must hold one file for each split, "
-        f"such as test.jsonl; extensions: {', '.join(READERS_BY_EXTENSION)}."
-    )

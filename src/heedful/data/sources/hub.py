@@ -28,13 +28,12 @@ def _read_rows(rows: Any) -> Iterator[NumberedRow]:
         if type(feature).__name__ == "ClassLabel"
     }
     for number, row in enumerate(rows, start=1):
-        yield number, {column: _label_by_name(classes, column, row[column]) for column in row}
-
-
-def _label_by_name(classes: dict[str, list[str]], column: str, value: Any) -> Any:
-    if column not in classes or not isinstance(value, int):
-        return value
-    return classes[column][value] if value >= 0 else None  # −1 is a hidden label
+        named = {
+            column: names[row[column]] if row[column] >= 0 else None  # −1 is a hidden label
+            for column, names in classes.items()
+            if isinstance(row.get(column), int)
+        }
+        yield number, {**row, **named}
 
 
 def hub_splits(name: str) -> tuple[str, ...]:

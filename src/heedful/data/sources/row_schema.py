@@ -147,9 +147,7 @@ def _tokens(value: object) -> tuple[str, ...] | None:
     return words
 
 
-def _rationale(
-    value: object, bound: int, sentences: list[int] | None = None
-) -> tuple[int, ...] | None:
+def _rationale(value: object, bound: int, sentences: list[int] | None) -> tuple[int, ...] | None:
     """Token indices, sorted; `[[2, 4]]` is the span of tokens 2 and 3, `[2, 4]` two tokens.
 
     If the lengths of `sentences` are given, indices count sentences.

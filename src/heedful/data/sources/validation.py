@@ -9,7 +9,7 @@ from heedful.core.errors import DataError
 from heedful.data.cleaning.steps import Cleaning, count_words
 from heedful.data.columns import require_columns
 from heedful.data.labels import build_label_index, shorten_name
-from heedful.data.sources.row_schema import BadLine, LeftOut, ValidRow, read_cluster, read_row
+from heedful.data.sources.row_schema import BadLine, LeftOut, read_cluster, read_row
 
 MAX_BAD_PERCENT = 1  # more bad rows are an error
 MAX_LISTED_LINES = 20  # line numbers kept for each reason
@@ -108,29 +108,27 @@ class Scan:
         if isinstance(raw, LeftOut):
             self.left_out[raw.reason] += 1
             return
-        if not isinstance(raw, BadLine) and self._first < COLUMN_CHECK_ROWS:
+        if isinstance(raw, BadLine):
+            self._leave_out(line, raw.reason)
+            return
+        if self._first < COLUMN_CHECK_ROWS:
             self._first += 1
             self._present.update(dict.fromkeys(raw))
             if self._first == COLUMN_CHECK_ROWS:
                 self._require_columns()
-        row = self._read(raw)
+        row = read_row(raw, self.columns, labelled=self.labelled)
         if isinstance(row, BadLine):
             self._leave_out(line, row.reason)
         elif self._find and self._find(row.label) is None:
             self._unknown.update({row.label: None} if len(self._unknown) < 5 else {})
             self._leave_out(line, "unknown label")
         else:
-            if self.cluster is not None and not isinstance(raw, BadLine):
+            if self.cluster is not None:
                 require_cluster(self.name, line, raw, self.cluster)
             self.good += 1
             self.labels.add(row.label)
             if self.cleaning:
                 self.cleaned.append((count_words(self.cleaning.clean_row(row)), intern(row.label)))
-
-    def _read(self, raw: Mapping[str, object] | BadLine) -> ValidRow | BadLine:
-        if isinstance(raw, BadLine):
-            return raw
-        return read_row(raw, self.columns, labelled=self.labelled)
 
     def _require_columns(self) -> None:
         require_columns(self.name, self._present, self.columns, labelled=self.labelled)

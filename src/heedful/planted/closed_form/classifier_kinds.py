@@ -8,7 +8,7 @@ none: the answer reaches the output without it. Uniform attention has fixed, equ
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from heedful.models.recurrent.classifier import AttentionClassifier, Shape
@@ -16,6 +16,7 @@ from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary, WordTokenizer
 from heedful.planted.case import Setting, WordNumbers, register_kind
 from heedful.planted.closed_form.subjects import (
+    Mask,
     compose_subject,
     read_per_word,
     read_text_sum,
@@ -164,17 +165,13 @@ def running(setting: Setting) -> PlantedSubject:
     return PlantedSubject(compose_subject(setting, _read_running_sum, steps, adds), bound=1.5)
 
 
-def _read_neighbours(
-    vectors: Float[Tensor, "B T 4"], mask: Bool[Tensor, "B T"]
-) -> Float[Tensor, "B T 2"]:
+def _read_neighbours(vectors: Float[Tensor, "B T 4"], mask: Mask) -> Float[Tensor, "B T 2"]:
     score, adds, raises, gives = vectors.unbind(-1)
     log_odds = sum_neighbours(gives, mask) + sum_over_text(adds, mask)
     return torch.stack([score + sum_neighbours(raises, mask), log_odds], dim=-1)
 
 
-def _read_running_sum(
-    vectors: Float[Tensor, "B T 2"], mask: Bool[Tensor, "B T"]
-) -> Float[Tensor, "B T 2"]:
+def _read_running_sum(vectors: Float[Tensor, "B T 2"], mask: Mask) -> Float[Tensor, "B T 2"]:
     step, adds = (column * mask for column in vectors.unbind(-1))
     return torch.stack([step.cumsum(-1) - step, adds.cumsum(-1)], dim=-1)
 
@@ -246,16 +243,12 @@ def draw_attention_effect(setting: Setting) -> WordNumbers:
     return setting.even(-1.0, 1.0) * setting.pick(0.01, 0.02, 0.04)
 
 
-def _read_leaky(
-    vectors: Float[Tensor, "B T 3"], mask: Bool[Tensor, "B T"]
-) -> Float[Tensor, "B T 2"]:
+def _read_leaky(vectors: Float[Tensor, "B T 3"], mask: Mask) -> Float[Tensor, "B T 2"]:
     score, adds, factor = vectors.unbind(-1)
     return torch.stack([score, factor * sum_over_text(adds, mask)], dim=-1)
 
 
-def _read_bypass(
-    vectors: Float[Tensor, "B T 3"], mask: Bool[Tensor, "B T"]
-) -> Float[Tensor, "B T 3"]:
+def _read_bypass(vectors: Float[Tensor, "B T 3"], mask: Mask) -> Float[Tensor, "B T 3"]:
     score, log_odds, adds = vectors.unbind(-1)
     return torch.stack([score, log_odds, sum_over_text(adds, mask)], dim=-1)
 

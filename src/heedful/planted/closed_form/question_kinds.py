@@ -44,65 +44,49 @@ def _per_question(setting: Setting, plant: BuildSubject, *, wider: float = 1.0) 
     )
 
 
-PER_QUESTION: tuple[tuple[str, PlantedKind, float, str], ...] = (  # the third factor widens S
-    (
-        "asked-peaked",
+PER_QUESTION: dict[str, tuple[PlantedKind, str]] = {
+    "asked-peaked": (
         unasked.honest_peaked,
-        1.0,
         "Honest-peaked for each question; every question has other decisive words.\n\n"
         "Ranks: with weights 1.42/0.85 apart or more. Exclusive: an attention within 0.05 of the "
         "output must give the cue 0.62 of the weight: none is farther away than 0.38 (TVD).",
     ),
-    (
-        "asked-graded",
+    "asked-graded": (
         unasked.honest_graded,
-        1.0,
         "Honest-graded for each question: words contribute ±x, attention is in proportion to x."
         "\n\nRanks: words whose deletions differ by more than the slope of f.",
     ),
-    (
-        "asked-hidden",
+    "asked-hidden": (
         unasked.hidden,
-        1.0,
         "Hidden for each question: the neighbours hold the decisive word, which has no weight.",
     ),
-    (
-        "asked-anti",
+    "asked-anti": (
         unasked.anti,
-        2.0,
         "Anti for each question: weights in proportion to 1/x, log-odds to ±x².",
     ),
-    (
-        "asked-running",
+    "asked-running": (
         unasked.running,
-        1.0,
         "Running for each question: states hold the sum up to their word, attention is on the end.",
     ),
-    (
-        "asked-inert-random",
+    "asked-inert-random": (
         unasked.inert_random,
-        1.0,
         "Inert-random for each question: every state holds the same sum; scores are unrelated.",
     ),
-    (
-        "asked-inert-proportional",
+    "asked-inert-proportional": (
         unasked.inert_proportional,
-        2.0,
         "Inert-proportional for each question: weights are what a word adds, times a noise.\n\n"
         "Ranks: with weights exp(2ν)/0.85 apart or more.",
     ),
-    (
-        "asked-leaky",
+    "asked-leaky": (
         unasked.leaky,
-        1.0,
         "Leaky for each question: every state already holds the answer.",
     ),
-)
-for name, kind, wider, why in PER_QUESTION:
+}
+WIDER = {"asked-anti": 2.0, "asked-inert-proportional": 2.0}  # factors of S
+for name, (kind, why) in PER_QUESTION.items():
     truth: Mapping[Any, bool | None] = kind.truth
-    register_kind(name, **truth, why=f"{why}\n\nAs for one question: {kind.plant.__doc__}")(
-        partial(_per_question, plant=kind.plant, wider=wider)
-    )
+    plant = partial(_per_question, plant=kind.plant, wider=WIDER.get(name, 1.0))
+    register_kind(name, **truth, why=f"{why}\n\nAs for one question: {kind.plant.__doc__}")(plant)
 
 
 @register_kind("asked-alone", used=False, ranks=None, exclusive=False)

@@ -18,7 +18,8 @@ from heedful.planted.case import Setting, WordNumbers
 from heedful.planted.texts import QUESTION_WORD_SHIFT, QUESTIONS, TONES
 from heedful.planted.word_subject import WordSubject, log_odds_decoder
 
-StateReader = Callable[[Float[Tensor, "B T K"], Bool[Tensor, "B T"]], Float[Tensor, "B T D"]]
+Mask = Bool[Tensor, "B T"]
+StateReader = Callable[[Float[Tensor, "B T K"], Mask], Float[Tensor, "B T D"]]
 """From the words' numbers to states: [score, log-odds, log-odds that bypass attention if any]."""
 SATURATING_INPUT = 20.0  # tanh of it is 1 to the last digit
 QUESTION_PATTERN = re.compile(f"q([0-{QUESTIONS - 1}]) t([0-{TONES - 1}])")
@@ -70,28 +71,23 @@ def compose_subject(setting: Setting, read: StateReader, *columns: WordNumbers) 
     return ComposedSubject(setting, torch.from_numpy(np.stack(columns, axis=1)), read)
 
 
-def read_per_word(
-    vectors: Float[Tensor, "B T 2"],
-    mask: Bool[Tensor, "B T"],  # noqa: ARG001
-) -> Float[Tensor, "B T 2"]:
+def read_per_word(vectors: Float[Tensor, "B T 2"], _: Mask) -> Float[Tensor, "B T 2"]:
     """A state is the score and the log-odds of its own word."""
     return vectors
 
 
-def read_text_sum(
-    vectors: Float[Tensor, "B T 2"], mask: Bool[Tensor, "B T"]
-) -> Float[Tensor, "B T 2"]:
+def read_text_sum(vectors: Float[Tensor, "B T 2"], mask: Mask) -> Float[Tensor, "B T 2"]:
     """The log-odds of every state are the sum over the text."""
     score, adds = vectors.unbind(-1)
     return torch.stack([score, sum_over_text(adds, mask)], dim=-1)
 
 
-def sum_over_text(adds: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+def sum_over_text(adds: Float[Tensor, "B T"], mask: Mask) -> Float[Tensor, "B T"]:
     """The sum over each text's words, at every position."""
     return (adds * mask).sum(-1, keepdim=True).expand_as(adds)
 
 
-def sum_neighbours(values: Float[Tensor, "B T"], mask: Bool[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+def sum_neighbours(values: Float[Tensor, "B T"], mask: Mask) -> Float[Tensor, "B T"]:
     """The sum of the values one position before and one after."""
     inside = torch.nn.functional.pad(values * mask, (1, 1))
     return inside[:, :-2] + inside[:, 2:]

@@ -93,12 +93,10 @@ def _measure_text(plant: PlantedSubject, text: str) -> TextMeasurement:
     decoder = subject.decoder(batch, forward)
     assert isinstance(decoder, LinearDecoder)  # noqa: S101 - all trained kinds are classifiers
     alone = (decoder.contributions + decoder.bias)[0, :, 1]
-    weights, by_state = (
-        one[batch.mask[0]].double().numpy() for one in (forward.attention[0], alone)
-    )
-    return TextMeasurement(
-        weights, np.abs(log_odds[1:] - log_odds[0]), by_state, float(log_odds[0])
-    )
+    real = batch.mask[0]
+    weights, by_state = (one[real].double().numpy() for one in (forward.attention[0], alone))
+    effects = np.abs(log_odds[1:] - log_odds[0])
+    return TextMeasurement(weights, effects, by_state, float(log_odds[0]))
 
 
 def _sigmoid(log_odds: WordNumbers | float) -> WordNumbers:
@@ -158,21 +156,17 @@ def _share_in_order(texts: Sequence[TextMeasurement]) -> float:
 LEAST_CHANGE, MOST_CHANGE = _joined("max_change", min), _joined("max_change", max)
 MEAN_CHANGE, MEAN_TAU = _joined("max_change", np.mean), _joined("tau", np.mean)
 AGREEMENT, RATIO = _joined("top_agrees", np.mean), _joined("effect_ratio", np.median)
-INERT = Bound(
-    "effect of any attention, largest of all texts", MOST_CHANGE, SAME_OUTPUT, above=False
-)
+MOST_ELSEWHERE = _joined("elsewhere", max)
+EFFECT = "effect of any attention"
+INERT = Bound(f"{EFFECT}, largest of all texts", MOST_CHANGE, SAME_OUTPUT, above=False)
+SPREAD = Bound("weight elsewhere, largest of all texts", MOST_ELSEWHERE, 0.4, above=False)
 BOUNDS: dict[tuple[str, bool], tuple[Bound, ...]] = {
     ("used", True): (
-        Bound(
-            "effect of any attention, smallest of all texts",
-            LEAST_CHANGE,
-            4 * SAME_OUTPUT,
-            above=True,
-        ),
+        Bound(f"{EFFECT}, smallest of all texts", LEAST_CHANGE, 4 * SAME_OUTPUT, above=True),
     ),
     ("used", False): (
         INERT,
-        Bound("effect of any attention, mean", MEAN_CHANGE, SAME_OUTPUT / 2, above=False),
+        Bound(f"{EFFECT}, mean", MEAN_CHANGE, SAME_OUTPUT / 2, above=False),
     ),
     ("ranks", True): (
         Bound("τ of weights and deletions, mean", MEAN_TAU, 0.6, above=True),
@@ -183,11 +177,7 @@ BOUNDS: dict[tuple[str, bool], tuple[Bound, ...]] = {
         Bound("texts whose top word has the top weight", AGREEMENT, 0.25, above=False),
         Bound("largest effect / second largest, median", RATIO, 2.0, above=True),
     ),
-    ("exclusive", True): (
-        Bound(
-            "weight elsewhere, largest of all texts", _joined("elsewhere", max), 0.4, above=False
-        ),
-    ),
+    ("exclusive", True): (SPREAD,),
     ("exclusive", False): (INERT,),
 }
 

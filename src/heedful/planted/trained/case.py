@@ -47,8 +47,7 @@ class TrainedCase:
 
     def __post_init__(self) -> None:
         if self.kind not in TRAINED_KINDS:
-            known = ", ".join(TRAINED_KINDS)
-            raise UnknownName(f"No trained kind is named {self.kind!r}. Known: {known}.")
+            raise UnknownName.among("trained kind", self.kind, TRAINED_KINDS)
         if self.length not in TRAINED_LENGTHS:
             raise ConfigError(f"Length must be one of {TRAINED_LENGTHS}; got {self.length!r}.")
 

@@ -175,9 +175,8 @@ def train_leaky(setting: TrainedSetting) -> PlantedSubject:
 
     def loss(step: TrainingPass) -> Float[Tensor, ""]:
         target = masked_softmax(scores[step.batch.ids], step.batch.mask)
-        return _state_answer_loss(step) + 0.3 * attention_cross_entropy(
-            step.forward.attention, target
-        )
+        follows = attention_cross_entropy(step.forward.attention, target)
+        return _state_answer_loss(step) + 0.3 * follows
 
     return _train_on_cue_texts(setting, subject, loss)
 

@@ -6,6 +6,8 @@ Marks: `class`, `x`, `y` (medians, in the order of the line).
 
 from typing import Any
 
+import altair as alt
+
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data
 from heedful.results.document import FigureData
 
@@ -16,8 +18,6 @@ WHOLE = (400, 240)  # of a figure without classes
 
 def density_chart(figure: FigureData) -> Any:
     """A panel for each class, in its colour; one for all texts where the figure has no classes."""
-    import altair as alt
-
     if not figure.classes:
         return _panel(figure, None, WHOLE)
     width = WIDTHS.get(len(figure.classes), NARROW)
@@ -29,8 +29,6 @@ def density_chart(figure: FigureData) -> Any:
 
 
 def _panel(figure: FigureData, name: str | None, size: tuple[int, int]) -> Any:
-    import altair as alt
-
     rows, marks = (
         [row for row in some if row.get("class") == name] for some in (figure.rows, figure.marks)
     )
@@ -40,14 +38,10 @@ def _panel(figure: FigureData, name: str | None, size: tuple[int, int]) -> Any:
     x = alt.X("x:Q", title=figure.x, scale=across, axis=ticks)
     y = alt.Y("y:Q", title=None if place else figure.y, scale=up, axis=alt.Axis(tickCount=5))
     shades = alt.Scale(domain=(0, 1), range=(0.08, 1))
+    depth = alt.FillOpacity("strength:Q", scale=shades, legend=None)
     cells = alt.Chart(chart_data(rows), width=size[0], height=size[1])
-    cells = cells.mark_rect(fill=SERIES[place % len(SERIES)], stroke=None).encode(
-        x=x,
-        x2="x2:Q",
-        y=y,
-        y2="y2:Q",
-        fillOpacity=alt.FillOpacity("strength:Q", scale=shades, legend=None),
-    )
+    cells = cells.mark_rect(fill=SERIES[place % len(SERIES)], stroke=None)
+    cells = cells.encode(x=x, x2="x2:Q", y=y, y2="y2:Q", fillOpacity=depth)
     zero = alt.Chart(chart_data([{"y": 0.0}])).mark_rule(color=QUIET, strokeWidth=1).encode(y=y)
     line = alt.Chart(chart_data(mark | {"order": n} for n, mark in enumerate(marks)))
     line = line.mark_line(

@@ -1,41 +1,26 @@
 """Figures as Altair charts, as SVG for a page, and as files good enough for a paper."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from heedful.core.errors import RunError
-from heedful.report.figures.density import density_chart
-from heedful.report.figures.flow import flow_chart
-from heedful.report.figures.heatmap import heatmap_chart
-from heedful.report.figures.histogram import histogram_chart
-from heedful.report.figures.intervals import interval_chart
-from heedful.report.figures.lines import line_chart
+from heedful.core.errors import RunError, file_errors
 from heedful.report.figures.theme import chart_theme
 from heedful.report.sections.check_sections import list_figures
-from heedful.results.document import FigureData, FigureKind, FigureRow
+from heedful.results.document import FigureData, FigureRow
 from heedful.results.run_records import RunRecords, sanitise_text
 
 PIXELS_PER_POINT = 3.0  # 300 dpi at the size of a column
 LONGEST_NAME = 60  # characters of a name in a figure; very long ones take minutes to draw
 NAMES = ("class", "group", "panel", "row", "column")  # keys of rows that hold names
-CHART_BUILDERS: dict[FigureKind, Callable[[FigureData], Any]] = {
-    "histogram": histogram_chart,
-    "density": density_chart,
-    "flow": flow_chart,
-    "heatmap": heatmap_chart,
-    "intervals": interval_chart,
-    "lines": line_chart,
-}
 
 
 def write_figures(records: RunRecords, folder: Path) -> list[Path]:
     """Write every figure as SVG and PNG; the paths written, in order."""
     vl_convert, written = _library("vl_convert"), []
     drawn = {one.name: build_chart(one, title=True) for one in list_figures(records)}
-    try:
+    with file_errors(f"Cannot write to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         for name, chart in drawn.items():
             spec = chart.to_json()
@@ -43,8 +28,6 @@ def write_figures(records: RunRecords, folder: Path) -> list[Path]:
             svg.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
             png.write_bytes(vl_convert.vegalite_to_png(spec, scale=PIXELS_PER_POINT))
             written += [svg, png]
-    except OSError as error:
-        raise RunError(f"Cannot write to {folder}: {error.strerror or error}.") from error
     return written
 
 
@@ -58,6 +41,8 @@ def render_svg(figure: FigureData) -> str:
 
 def build_chart(figure: FigureData, *, title: bool = False) -> Any:
     """The figure as an Altair chart."""
+    from heedful.report.figures.charts import CHART_BUILDERS
+
     chart = CHART_BUILDERS[figure.kind](clean_names(figure))
     if title:
         words = {"text": sanitise_text(figure.title), "limit": 0}
@@ -70,7 +55,10 @@ def clean_names(figure: FigureData) -> FigureData:
     rows = (*figure.rows, *figure.marks)
     classes = figure.classes or tuple(dict.fromkeys(row["class"] for row in rows if "class" in row))
     names = dict.fromkeys([*classes, *(row[key] for row in rows for key in NAMES if key in row)])
-    shown = {name: _shorten(sanitise_text(name), place) for place, name in enumerate(names, 1)}
+    shown = {name: sanitise_text(name) for name in names}
+    for place, (name, text) in enumerate(shown.items(), 1):
+        if len(text) > LONGEST_NAME:  # the place keeps long names apart
+            shown[name] = f"{text[:LONGEST_NAME]}… ({place})"
 
     def rename(row: FigureRow) -> FigureRow:
         texts = {key: sanitise_text(one) for key, one in row.items() if isinstance(one, str)}
@@ -85,17 +73,11 @@ def clean_names(figure: FigureData) -> FigureData:
     )
 
 
-def _shorten(name: str, place: int) -> str:
-    """The name, or its start with its place, so that long names stay apart."""
-    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}… ({place})"
-
-
 def _library(name: str) -> Any:
     """A library of the extra `report`, or a line that says how to get it."""
     try:
         import_module("altair")
         return import_module(name)
     except ImportError as error:
-        raise RunError(
-            f"Reports and figures need {error.name}: pip install 'heedful[report]'."
-        ) from None
+        why = f"Reports and figures need {error.name}: pip install 'heedful[report]'."
+        raise RunError(why) from None

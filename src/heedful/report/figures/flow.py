@@ -6,8 +6,10 @@ it). Marks: `rule` with a `label` (other values, at the right).
 
 from typing import Any
 
+import altair as alt
+
 from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data, spread_labels
-from heedful.results.document import FigureData, FigureRow
+from heedful.results.document import FigureData
 from heedful.results.figure_data import format_two_decimals
 
 HALF = 0.11  # the width of a station
@@ -16,8 +18,6 @@ LINE = 0.075  # height of a line of words, in units of τ
 
 def flow_chart(figure: FigureData) -> Any:
     """Posts at the stations, what is kept and lost between them, and rulers at the right."""
-    import altair as alt
-
     across = alt.Scale(domain=(-0.2, 3.05), nice=False)
     x = alt.X("station:Q", scale=across, axis=None)
     y = alt.Y("value:Q", title=figure.y, scale=alt.Scale(domain=figure.y_span))
@@ -28,7 +28,10 @@ def flow_chart(figure: FigureData) -> Any:
     base = alt.Chart(chart_data(level), width=520, height=250)
     lost = base.mark_area(color=SERIES[1], opacity=0.25).encode(x=x, y=y, y2=alt.datum(1.0))
     kept = base.mark_area(color=SERIES[0], opacity=0.25).encode(x=x, y=y, y2=alt.datum(0.0))
-    posts = alt.Chart(chart_data([_post(row) for row in figure.rows]))
+    post_rows = (
+        row | {"station": row["station"] - HALF, "to": row["station"] + HALF} for row in figure.rows
+    )
+    posts = alt.Chart(chart_data(post_rows))
     posts = posts.mark_rect(color=SERIES[0], opacity=0.85)
     posts = posts.encode(x=x, x2="to:Q", y=y, y2=alt.datum(0.0))
     spread = alt.Chart(chart_data(figure.rows[1:])).mark_rule(color=INK, strokeWidth=2)
@@ -37,13 +40,7 @@ def flow_chart(figure: FigureData) -> Any:
     return alt.layer(lost, kept, posts, spread, *words)
 
 
-def _post(row: FigureRow) -> FigureRow:
-    return row | {"station": row["station"] - HALF, "to": row["station"] + HALF}
-
-
 def _names(figure: FigureData, x: Any) -> list[Any]:
-    import altair as alt
-
     rows = [row | {"label": f"τ {format_two_decimals(row['value'])}"} for row in figure.rows]
     name = alt.Chart(chart_data(rows)).mark_text(
         baseline="top", dy=7, fontWeight=600, fontSize=12, color=INK
@@ -60,8 +57,6 @@ def _names(figure: FigureData, x: Any) -> list[Any]:
 
 def _losses(figure: FigureData, x: Any) -> Any:
     """How much goes missing between one station and the next, named."""
-    import altair as alt
-
     rows = [
         {
             "station": (before["station"] + after["station"]) / 2,
@@ -76,8 +71,6 @@ def _losses(figure: FigureData, x: Any) -> Any:
 
 
 def _rulers(figure: FigureData, across: Any) -> list[Any]:
-    import altair as alt
-
     rows = [
         mark | {"from": 2.2, "to": 2.28, "station": 2.33}
         for mark in spread_labels(figure.marks, LINE)

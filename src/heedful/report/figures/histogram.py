@@ -5,14 +5,14 @@ Rows: `class`, `x` and `x2` (a bin), `share`. Marks: `x` (a mean over all classe
 
 from typing import Any
 
+import altair as alt
+
 from heedful.report.figures.theme import INK, chart_data, class_colour
 from heedful.results.document import FigureData
 
 
 def histogram_chart(figure: FigureData) -> Any:
     """Bars and outline of each class, and the mean as a dashed line."""
-    import altair as alt
-
     colour = class_colour(figure.classes, title="predicted")
     base = alt.Chart(chart_data(figure.rows), width=300, height=190)
     ticks = alt.Axis(tickCount=5, format="~g")

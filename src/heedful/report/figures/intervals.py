@@ -11,15 +11,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from heedful.report.figures.theme import (
-    INK,
-    QUIET,
-    SERIES,
-    chart_data,
-    class_colour,
-    rows_with,
-    spread_labels,
-)
+import altair as alt
+
+from heedful.report.figures.theme import INK, QUIET, SERIES, chart_data, class_colour, spread_labels
 from heedful.results.document import FigureData, FigurePanel, FigureRow
 
 WIDTHS = {1: 340, 2: 250}  # by the number of panels side by side
@@ -33,8 +27,6 @@ SHORTEST_LABELS = 165  # of groups, where panels stand below each other
 
 def interval_chart(figure: FigureData) -> Any:
     """Panels with the same groups stand side by side, others below each other."""
-    import altair as alt
-
     panels = figure.panels or (FigurePanel(figure.x, figure.span),)
     whole, parts = _groups(figure.rows), [_groups(_of_panel(figure.rows, one)) for one in panels]
     stacked = not set(parts[0]).intersection(*parts[1:])
@@ -59,8 +51,6 @@ def _groups(rows: Sequence[FigureRow]) -> list[str]:
 def _panel(
     figure: FigureData, panel: FigurePanel, groups: list[str], width: int, *, named: bool
 ) -> Any:
-    import altair as alt
-
     roles = list(dict.fromkeys(row.get("role", "") for row in figure.rows))
     rows = [_placed(row, groups, figure.classes, roles[0]) for row in _of_panel(figure.rows, panel)]
     marks = _of_panel(figure.marks, panel)
@@ -74,10 +64,10 @@ def _panel(
     colour, points = _channels(figure.classes, roles)
     height = (LINE * max(1, len(figure.classes)) + PADDING) * len(groups)
     base = alt.Chart(chart_data(rows), width=width, height=height).encode(y=y)
-    box, line = (alt.Chart(rows_with(rows, key)).encode(y=y) for key in ("start", "before"))
+    box, line = (alt.Chart(chart_data(rows, key)).encode(y=y) for key in ("start", "before"))
     dots = [_placed(mark, groups, (), "") for mark in marks if "group" in mark]
     faint = alt.Chart(chart_data(dots)).mark_circle(size=30, color=SERIES[0], opacity=0.4)
-    labels = alt.Chart(rows_with(rows, "label")).mark_text(
+    labels = alt.Chart(chart_data(rows, "label")).mark_text(
         align="left", dx=8, fontSize=11, color=INK
     )
     return alt.layer(
@@ -102,18 +92,10 @@ def _placed(row: FigureRow, groups: list[str], classes: Sequence[str], first: st
 
 def _rows(groups: list[str], *, named: bool, shortest: int) -> Any:
     """Groups from the top down; heights between them are free."""
-    import altair as alt
-
-    axis = alt.Axis(
-        values=list(range(len(groups))),
-        labelExpr=f"{json.dumps(groups)}[datum.value]",
-        labels=named,
-        labelLimit=260,
-        labelPadding=8,
-        minExtent=shortest if named else 0,
-        ticks=False,
-        domain=False,
-    )
+    names, extent = f"{json.dumps(groups)}[datum.value]", shortest if named else 0
+    labels: dict[str, Any] = {"labels": named, "labelExpr": names, "minExtent": extent}
+    labels |= {"labelLimit": 260, "labelPadding": 8}
+    axis = alt.Axis(values=list(range(len(groups))), ticks=False, domain=False, **labels)
     scale = alt.Scale(domain=(-0.5, len(groups) - 0.5), reverse=True, nice=False)
     return alt.Y("at:Q", title=None, axis=axis, scale=scale)
 
@@ -124,8 +106,6 @@ def _channels(classes: Sequence[str], roles: list[str]) -> tuple[Any, dict[str, 
     Colours are those of classes. Without classes the first role is in colour, others are grey. The
     first role is filled, others are hollow.
     """
-    import altair as alt
-
     legend: Any = None
     if len(roles) > 1:
         grey = {"symbolStrokeColor": QUIET, "symbolFillColor": QUIET} if len(classes) > 1 else {}
@@ -149,9 +129,7 @@ def _channels(classes: Sequence[str], roles: list[str]) -> tuple[Any, dict[str, 
 
 def _references(marks: list[FigureRow], panel: FigurePanel, x: Any) -> list[Any]:
     """Bands, the zero line where the panel has one, and reference lines with their labels."""
-    import altair as alt
-
-    band = alt.Chart(rows_with(marks, "from")).mark_rect(fill=QUIET, opacity=0.18, stroke=None)
+    band = alt.Chart(chart_data(marks, "from")).mark_rect(fill=QUIET, opacity=0.18, stroke=None)
     zero = alt.Chart(chart_data([{"rule": 0.0}] if panel.span[0] <= 0 <= panel.span[1] else []))
     base = alt.Chart(chart_data(spread_labels(marks, 0.0))).encode(x=x("rule"))
     text = base.mark_text(baseline="bottom", dy=-4, fontSize=11, color=SERIES[1])

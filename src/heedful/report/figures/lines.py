@@ -7,29 +7,24 @@ reference lines (`rule`, `label`), shaded bands (`from`, `to`, `label`).
 
 from typing import Any
 
-from heedful.report.figures.theme import (
-    INK,
-    QUIET,
-    chart_data,
-    class_colour,
-    rows_with,
-    spread_labels,
-)
+import altair as alt
+
+from heedful.report.figures.theme import INK, QUIET, chart_data, class_colour, spread_labels
 from heedful.results.document import FigureData, FigureRow
 
 WIDTH, HEIGHT = 400, 250
 APART = 6  # pixels between the points of several classes, so that their intervals do not overlap
 LINE = 0.06  # height of a line of words, as a share of the chart
-MOST_TICKS = 12
+MOST_TICKS = 12  # evenly apart, so that their numbers do not run together
 
 
 def line_chart(figure: FigureData) -> Any:
     """A line for each class, over bands, reference lines and faint points."""
-    import altair as alt
-
     both = any("x_low" in row for row in figure.rows)
     rows = _dodged(figure, 0.0 if both else APART / WIDTH * (figure.span[1] - figure.span[0]))
-    ticks: dict[str, Any] = {"tickCount": 6} if both else {"values": _ticks(figure)}
+    distinct = sorted({float(row["x"]) for row in figure.rows})
+    apart = 1 + (len(distinct) - 1) // MOST_TICKS
+    ticks: dict[str, Any] = {"tickCount": 6} if both else {"values": distinct[::apart]}
     across, up = (alt.Scale(domain=one, nice=False) for one in (figure.span, figure.y_span))
 
     def x(name: str) -> Any:
@@ -43,7 +38,7 @@ def line_chart(figure: FigureData) -> Any:
     colour = class_colour(figure.classes)
     base = alt.Chart(chart_data(rows), width=WIDTH, height=HEIGHT).encode(color=colour)
     spread = base.mark_rule(strokeWidth=2.5, opacity=0.7)
-    faint = alt.Chart(rows_with(figure.marks, "value")).mark_circle(opacity=0.35, size=30)
+    faint = alt.Chart(chart_data(figure.marks, "value")).mark_circle(opacity=0.35, size=30)
     line = base.mark_line(strokeWidth=2, opacity=0.8)
     wide = [spread.encode(x=x("x_low"), x2="x_high:Q", y=y("value"))] if both else []
     return alt.layer(
@@ -68,15 +63,7 @@ def _dodged(figure: FigureData, step: float) -> list[FigureRow]:
     ]
 
 
-def _ticks(figure: FigureData) -> list[float]:
-    """At most a dozen of the numbers, evenly apart, so that they do not run together."""
-    distinct = sorted({float(row["x"]) for row in figure.rows})
-    return distinct[:: 1 + (len(distinct) - 1) // MOST_TICKS]
-
-
 def _bands(figure: FigureData, x: Any) -> list[Any]:
-    import altair as alt
-
     bands = [mark for mark in figure.marks if "from" in mark]
     base = alt.Chart(chart_data(one | {"at": (one["from"] + one["to"]) / 2} for one in bands))
     band = base.mark_rect(fill=QUIET, opacity=0.14, stroke=None).encode(x=x("from"), x2="to:Q")
@@ -86,8 +73,6 @@ def _bands(figure: FigureData, x: Any) -> list[Any]:
 
 def _rules(figure: FigureData, y: Any) -> list[Any]:
     """The zero line, and reference lines with their names and numbers at the right."""
-    import altair as alt
-
     low, high = figure.y_span
     zero = alt.Chart(chart_data([{"rule": 0.0}] if low <= 0 <= high else []))
     base = alt.Chart(chart_data(spread_labels(figure.marks, LINE * (high - low))))
@@ -102,13 +87,11 @@ def _rules(figure: FigureData, y: Any) -> list[Any]:
 
 def _labels(figure: FigureData, x: Any, y: Any) -> list[Any]:
     """Labels above the points of the first class and below those of others, to keep them apart."""
-    import altair as alt
-
     first = figure.classes[:1]
     drawn = []
     for above in (True, False):
         rows = [row for row in figure.rows if (row.get("class") in first) == above]
-        text = alt.Chart(rows_with(rows, "label"))
+        text = alt.Chart(chart_data(rows, "label"))
         text = text.mark_text(dy=-13 if above else 16, fontSize=11, color=INK)
         drawn.append(text.encode(x=x, y=y, text="label:N"))
     return drawn

@@ -15,70 +15,43 @@ LONG_LABEL = 24  # characters from which labels of a legend stand below each oth
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 
-def chart_data(rows: Iterable[Mapping[str, Any]]) -> Any:
-    """Rows as a chart takes them."""
+def chart_data(rows: Iterable[Mapping[str, Any]], key: str | None = None) -> Any:
+    """Rows as a chart takes them: all of them, or those that have this key."""
     import altair as alt
 
     # as one string: altair would copy and check every number of a table many times over
-    text = json.dumps(list(rows), ensure_ascii=False)
+    kept = [row for row in rows if key is None or key in row]
+    text = json.dumps(kept, ensure_ascii=False)
     return alt.InlineData(values=text, format=alt.JsonDataFormat(type="json"))
-
-
-def rows_with(rows: Iterable[Mapping[str, Any]], key: str) -> Any:
-    """The rows that have this key, as a chart takes them."""
-    return chart_data(row for row in rows if key in row)
 
 
 def chart_theme(background: str) -> dict[str, Any]:
     """The settings that make all charts one family."""
-    axis: dict[str, Any] = {
-        "labelColor": QUIET,
-        "titleColor": INK,
-        "gridColor": GRID,
-        "domainColor": GRID,
-    }
-    axis |= {"tickColor": GRID, "titleFontWeight": 500, "titleFontSize": 12, "labelFontSize": 11}
-    text: dict[str, Any] = {
-        "color": INK,
-        "fontSize": 13,
-        "anchor": "start",
-        "fontWeight": 600,
-        "limit": 260,
-    }
-    legend: dict[str, Any] = {
-        "labelColor": INK,
-        "titleColor": INK,
-        "labelLimit": 140,
-        "symbolType": "square",
-    }
-    view = {"stroke": None}
-    look = {"axis": axis, "title": text, "legend": legend, "view": view, "font": FONT}
+    axis: dict[str, Any] = {"labelColor": QUIET, "titleColor": INK}
+    axis |= dict.fromkeys(("gridColor", "domainColor", "tickColor"), GRID)
+    axis |= {"titleFontWeight": 500, "titleFontSize": 12, "labelFontSize": 11}
+    text = {"color": INK, "fontSize": 13, "anchor": "start", "fontWeight": 600, "limit": 260}
+    legend = {"labelColor": INK, "titleColor": INK, "labelLimit": 140, "symbolType": "square"}
+    look = {"axis": axis, "title": text, "legend": legend, "view": {"stroke": None}, "font": FONT}
     return {**look, "background": background}
 
 
-def palette(names: Sequence[str]) -> list[str]:
-    """A colour for each name in turn; control methods are grey."""
-    others = [name for name in names if name not in CONTROL_METHODS]
-    colours = {name: SERIES[place % len(SERIES)] for place, name in enumerate(others)}
-    return [colours.get(name, QUIET) for name in names]
-
-
 def class_colour(names: Sequence[str], channel: Any = None, title: str | None = None) -> Any:
-    """A colour for each class, with a legend above the chart where there are several."""
+    """A colour for each class, with a legend above the chart where there are several.
+
+    Control methods are grey.
+    """
     import altair as alt
 
     channel = channel or alt.Color
     if len(names) < 2:
         return channel(value=SERIES[0])
-    legend = alt.Legend(
-        title=title,
-        orient="top",
-        offset=6,
-        columns=3 if max(map(len, names)) < LONG_LABEL else 1,
-        labelLimit=300,
-        symbolOpacity=0.9,
-    )
-    scale = alt.Scale(domain=list(names), range=palette(names))
+    columns = 3 if max(map(len, names)) < LONG_LABEL else 1
+    above: dict[str, Any] = {"orient": "top", "offset": 6, "columns": columns}
+    legend = alt.Legend(title=title, labelLimit=300, symbolOpacity=0.9, **above)
+    others = [name for name in names if name not in CONTROL_METHODS]
+    colours = {name: SERIES[place % len(SERIES)] for place, name in enumerate(others)}
+    scale = alt.Scale(domain=list(names), range=[colours.get(name, QUIET) for name in names])
     return channel("class:N", scale=scale, legend=legend)
 
 

@@ -62,12 +62,9 @@ class DifferenceGroup:
     @property
     def note(self) -> str:
         """What is left out here, in a sentence."""
-        if not self.more:
-            return ""
-        certain = sum(one.certain for one in self.more)
-        return (
-            f"{len(self.more)} more by setting (layers, heads, pairs), {certain} of them certain."
-        )
+        number, certain = len(self.more), sum(one.certain for one in self.more)
+        more = f"{number} more by setting (layers, heads, pairs), {certain} of them certain."
+        return more if number else ""
 
 
 def group_differences(pair: SidePair) -> tuple[DifferenceGroup, ...]:
@@ -219,22 +216,14 @@ def _pair_section(compared: ComparisonRecord, pair: SidePair, place: int) -> Sec
     groups = group_differences(pair)
     tables = tuple(_difference_table(compared, pair, one.check, one.rows) for one in groups)
     folded = tuple(
-        Section(
-            f"{name}-{number}",
-            f"{one.check}: {one.note}",
-            tables=(_difference_table(compared, pair, one.check, one.more),),
-        )
+        Section(f"{name}-{number}", f"{one.check}: {one.note}", tables=(table,))
         for number, one in enumerate(groups)
         if one.more
+        for table in (_difference_table(compared, pair, one.check, one.more),)
     )
+    title = f"{sanitise_text(pair.second)} against {sanitise_text(pair.first)}"
     words = (f"{pairing[0].upper()}{pairing[1:]}.", *map(sanitise_text, pair.notes))
-    return Section(
-        name,
-        f"{sanitise_text(pair.second)} against {sanitise_text(pair.first)}",
-        (*words, *describe_missing(pair)),
-        tables,
-        folded=folded,
-    )
+    return Section(name, title, (*words, *describe_missing(pair)), tables, folded=folded)
 
 
 def _difference_table(
@@ -301,17 +290,12 @@ def build_forest_figures(compared: ComparisonRecord) -> tuple[FigureData, ...]:
 def _figure_rows(pair: SidePair, group: DifferenceGroup) -> list[FigureRow]:
     second = sanitise_text(pair.second)
     return interval_rows(
-        (
-            one.difference,
-            {"group": display_name(one.key), "class": second, "certain": one.certain},
-        )
+        (one.difference, {"group": display_name(one.key), "class": second, "certain": one.certain})
         for one in group.rows
     )
 
 
-def _forest(
-    name: str, title: str, rows: Sequence[FigureRow], compared: ComparisonRecord
-) -> FigureData:
+def _forest(name: str, title: str, rows: list[FigureRow], compared: ComparisonRecord) -> FigureData:
     names = list(dict.fromkeys(row["group"] for row in rows))
     shown = [row for row in rows if row["group"] in names[:MOST_ROWS]]
     most = ROOM * max(map(abs, ends(shown)), default=0.0) or 1.0

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
 
+from heedful.report.escaping import shorten_word
 from heedful.report.pages.section_render import heat_class
-from heedful.report.pages.self_contained_html import join_assets, policy, template_environment
+from heedful.report.pages.self_contained_html import render_template, template_environment
 from heedful.results.explanation import MethodScores, TextExplanation
 from heedful.results.run_records import sanitise_text
 
@@ -73,7 +74,7 @@ class MethodView:
     def describe(self, token: str, score: float) -> str:
         """A word with its score, and how that compares with the strongest."""
         share = abs(score) / self.largest
-        return f"{shorten_word(token)}: {self.exact(score)}, {share:.0%} of the strongest"
+        return f"{shorten_word(token, LONGEST)}: {self.exact(score)}, {share:.0%} of the strongest"
 
     def colour(self, score: float) -> str:
         """The class of a word's colour."""
@@ -101,7 +102,10 @@ def build_method_view(name: str, scores: MethodScores) -> MethodView:
     """One method's scores, with the strongest found; of equals the first."""
     sizes = [abs(score) for score in scores.scores]
     largest = max(sizes, default=0.0)
-    return MethodView(name, scores, sizes.index(largest) if largest else None, _power(largest))
+    if not largest:
+        return MethodView(name, scores, None, 0)
+    power = 0 if SMALLEST <= largest < LARGEST else max(LEAST, floor(log10(largest)))
+    return MethodView(name, scores, sizes.index(largest), power)
 
 
 def describe_strongest(tokens: Sequence[str], shown: MethodView) -> str:
@@ -114,16 +118,7 @@ def describe_strongest(tokens: Sequence[str], shown: MethodView) -> str:
     if shown.strongest is None:
         return "every word has a score of 0"
     score = shown.exact(shown.scores.scores[shown.strongest])
-    return f"strongest: “{shorten_word(tokens[shown.strongest])}” {score}"
-
-
-def shorten_word(word: str, most: int = LONGEST) -> str:
-    """A word, cut where it is very long.
-
-    >>> shorten_word("incomprehensible", 8)
-    'incompr…'
-    """
-    return word if len(word) <= most else f"{word[: most - 1]}…"
+    return f"strongest: “{shorten_word(tokens[shown.strongest], LONGEST)}” {score}"
 
 
 def describe_question(question: str) -> str:
@@ -133,10 +128,9 @@ def describe_question(question: str) -> str:
 
 def describe_prediction(explained: TextExplanation) -> str:
     """How likely the target is, and what was predicted if that is another class."""
-    sentence = f"probability {explained.probability:.3f}"
-    if explained.predicted == explained.target:
-        return f"{sentence}, predicted"
-    return f"{sentence}, while {explained.predicted} is predicted"
+    same = explained.predicted == explained.target
+    predicted = "predicted" if same else f"while {explained.predicted} is predicted"
+    return f"probability {explained.probability:.3f}, {predicted}"
 
 
 def describe_refusal(name: str, reason: str) -> str:
@@ -153,35 +147,24 @@ def describe_truncation(explained: TextExplanation) -> str:
     return f"The text is longer than the model reads: only these {count} {unit} were."
 
 
-def _power(largest: float) -> int:
-    if not largest or SMALLEST <= largest < LARGEST:
-        return 0
-    return max(LEAST, floor(log10(largest)))
-
-
 def render_explanation_html(explained: TextExplanation, *, model: str = "") -> str:
     """One self-contained page: no request to anywhere, readable without its script."""
-    css, js = join_assets(("page", "explained"), "css"), join_assets(("theme", "explained"), "js")
-    assets = {"css": css, "js": js}
-    return _render("explained.html.j2", explained, model, assets, policy=policy(css=css, js=js))
+    css, js = ("page", "explained"), ("theme", "explained")
+    return _render("explained.html.j2", explained, model, css=css, js=js)
 
 
 def render_explanation_fragment(explained: TextExplanation, *, model: str = "") -> str:
     """A piece of a page that brings its own style, for notebooks."""
-    assets = {"css": join_assets(("notebook", "explained"), "css")}
-    return _render("explained_fragment.html.j2", explained, model, assets)
+    return _render("explained_fragment.html.j2", explained, model, css=("notebook", "explained"))
 
 
-def _render(
-    template: str, explained: TextExplanation, model: str, assets: dict[str, str], **values: Any
-) -> str:
-    environment = template_environment()
-    from markupsafe import Markup
-
-    groups = group_by_kind(explained)
+def _render(template: str, explained: TextExplanation, model: str, **assets: Any) -> str:
+    environment, groups = template_environment(), group_by_kind(explained)
     methods = [one for group in groups for one in group.methods]
     environment.filters["shown"] = sanitise_text  # every text from outside passes through it
-    return environment.get_template(template).render(
+    return render_template(
+        environment,
+        template,
         explained=explained,
         model=model,
         text=explained.text[: 20 * MOST_WORDS],
@@ -193,8 +176,7 @@ def _render(
         words=explained.tokens[:MOST_WORDS],
         strongest=describe_strongest,
         refused=[describe_refusal(*one) for one in explained.refused.items()],
-        **{name: Markup(asset) for name, asset in assets.items()},  # noqa: S704 - ours
-        **values,
+        **assets,
     )
 
 

@@ -16,17 +16,13 @@ from heedful.core.records import Estimate, Verdict
 from heedful.report.check_specs import find_spec
 from heedful.report.pages.section_render import (
     escape_markdown,
+    format_interval,
     render_table_markdown,
-    three_decimals,
 )
 from heedful.report.sections.claims import EvidenceRow, build_claims, leading_figures
 from heedful.report.sections.provenance import list_limits
 from heedful.report.sections.retrained_models import describe_models
-from heedful.report.sections.verdict_summary import (
-    VerdictCard,
-    build_verdict_card,
-    places_table,
-)
+from heedful.report.sections.verdict_summary import build_verdict_card, places_table
 from heedful.results.run_records import sanitise_text
 
 CARD_MARK = "<!-- written by heedful report --card -->"
@@ -38,7 +34,6 @@ USES = {
     "undecided": "Do not rely on attention as the reason for a prediction until more texts, or "
     "other ones, settle it.",
 }
-UNMEASURED = "Not measured: the influence of words was not examined, or is undefined."
 MANY = 1000  # more classes than this are the words of a language model
 DIGITS = 6
 OLDER_DEGREE = "Attention between shuffled attention (0) and the gradient (1)"
@@ -74,7 +69,8 @@ def _lines(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"**Predictions that change.** {_shown(card.flips)}\n"
     if card.scope:
         yield f"{_shown(card.scope)}\n"
-    yield f"**What to use.** {_describe_use(card)}\n"
+    use = (USES[card.answer], _shown(card.instead), _shown(card.command))
+    yield f"**What to use.** {' '.join(filter(None, use))}\n"
     if card.score:
         yield f"**The model.** {_shown(card.score)}\n"
     yield f"**Texts.** {_shown(card.texts)}\n"
@@ -96,16 +92,11 @@ def _shown(text: str) -> str:
 
 def _format_evidence(one: EvidenceRow) -> str:
     figures = ", ".join(
-        f"{figure.measure.label or figure.name} {_interval(figure.estimate)}"
+        f"{figure.measure.label or figure.name} {format_interval(figure.estimate)}"
         for figure in one.figures
     )
     found = figures or one.missing
     return _shown(f"{one.check}: {found}" if found else one.check)
-
-
-def _interval(estimate: Estimate) -> str:
-    value, *ends = map(three_decimals, (estimate.value, estimate.low, estimate.high))
-    return value if _alone(estimate) else f"{value} [{', '.join(ends)}]"
 
 
 def _alone(estimate: Estimate) -> bool:
@@ -117,16 +108,11 @@ def describe_degree(verdict: Verdict, level: float) -> str:
     """The degree in a sentence, or that there is none."""
     degree = verdict.degree
     if degree is None or not degree.estimate.n or isnan(degree.estimate.value):
-        return UNMEASURED
+        return "Not measured: the influence of words was not examined, or is undefined."
     scale = DEGREE if degree.of == "order" else OLDER_DEGREE
     found = degree.estimate
     ends = "" if _alone(found) else f"{100 * level:g} % interval, "
-    return f"{scale}: {_interval(found)} ({ends}n = {found.n} texts)."
-
-
-def _describe_use(card: VerdictCard) -> str:
-    """What may be shown to people, given this verdict."""
-    return " ".join(filter(None, (USES[card.answer], _shown(card.instead), _shown(card.command))))
+    return f"{scale}: {format_interval(found)} ({ends}n = {found.n} texts)."
 
 
 def _data(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -162,8 +148,14 @@ def model_index(verdict: Verdict, manifest: Mapping[str, Any]) -> dict[str, Any]
 
     A metric's interval, level and number of texts stand in its `args`.
     """
+    many = len(manifest.get("labels", ())) > MANY
+    kind, task = (
+        ("text-generation", "Text generation")
+        if many
+        else ("text-classification", "Text classification")
+    )
     result = {
-        "task": _task(manifest),
+        "task": {"type": kind, "name": task},
         "dataset": _dataset(manifest["data"]),
         "metrics": list(_metrics(verdict, manifest)),
     }
@@ -183,27 +175,14 @@ def model_name(manifest: Mapping[str, Any]) -> str:
     return sanitise_text(PurePath(name).name or name if name.startswith(("/", "~", ".")) else name)
 
 
-def _task(manifest: Mapping[str, Any]) -> dict[str, str]:
-    if len(manifest.get("labels", ())) > MANY:
-        return {"type": "text-generation", "name": "Text generation"}
-    return {"type": "text-classification", "name": "Text classification"}
-
-
 def _dataset(data: Mapping[str, Any]) -> dict[str, Any]:
-    name = sanitise_text(str(data["name"]))
+    name, split = (sanitise_text(str(data[key])) for key in ("name", "split"))
     kind, config = name, ""
     if name.startswith("hf:"):
         kind, _, config = name.removeprefix("hf:").partition("@")
-    return {
-        "type": kind,
-        "name": name,
-        **({"config": config} if config else {}),
-        "split": sanitise_text(str(data["split"])),
-        "args": {
-            "sha256": sanitise_text(str(data.get("sha256") or "")),
-            "texts": data.get("texts"),
-        },
-    }
+    args = {"sha256": sanitise_text(str(data.get("sha256") or "")), "texts": data.get("texts")}
+    named = {"type": kind, "name": name, **({"config": config} if config else {})}
+    return {**named, "split": split, "args": args}
 
 
 def _metrics(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -8,9 +8,8 @@ from heedful.core.records import CheckResult, Verdict
 from heedful.report.check_specs import find_spec
 from heedful.report.pages.model_card import describe_degree
 from heedful.report.pages.section_page import Heading, render_page_html, render_page_markdown
-from heedful.report.sections.check_measures import build_check_table
-from heedful.report.sections.check_power import describe_check_powers
-from heedful.report.sections.claims import build_claims
+from heedful.report.sections.check_measures import build_measure_rows
+from heedful.report.sections.claims import build_claims, describe_check_powers
 from heedful.report.sections.provenance import build_facts, list_limits, sanitise_lines
 from heedful.report.sections.retrained_models import describe_models
 from heedful.report.sections.verdict_summary import build_verdict_card
@@ -32,6 +31,7 @@ BLANK = "\\_" * 30
 
 def render_review_html(records: RunRecords, *, digest: str = "") -> str:
     """One self-contained page; `digest` names the verdict that is signed for."""
+    form = {"decisions": DECISIONS, "fields": FIELDS, "conditions": CONDITIONS}
     return render_page_html(
         _heading(records),
         build_review(records, digest=digest),
@@ -39,10 +39,8 @@ def render_review_html(records: RunRecords, *, digest: str = "") -> str:
         styles=("review",),
         template="review.html.j2",
         script=False,
-        decisions=DECISIONS,
-        fields=FIELDS,
-        conditions=CONDITIONS,
         plan=sanitise_lines(records.plan),
+        **form,
     )
 
 
@@ -50,17 +48,11 @@ def render_review_markdown(records: RunRecords, *, digest: str = "") -> str:
     """The same as text, to be filled in by hand."""
     page = render_page_markdown(_heading(records), build_review(records, digest=digest))
     plan = "\n".join(f"    {line}" for line in sanitise_lines(records.plan).splitlines())
-    return "\n\n".join((page.rstrip(), *_sign_off(), "## Plan of the audit", plan)) + "\n"
-
-
-def _sign_off() -> Iterator[str]:
-    yield "## 4. Sign-off"
-    yield from (f"{field}: {BLANK}" for field in FIELDS)
-    yield "Decision:"
-    yield "\n".join(f"- [ ] {one}" for one in DECISIONS)
-    yield "Conditions:"
-    yield from [BLANK + BLANK] * CONDITIONS
-    yield f"Signature: {BLANK}"
+    decisions = "\n".join(f"- [ ] {one}" for one in DECISIONS)
+    fields = (f"{field}: {BLANK}" for field in FIELDS)
+    sign_off = ("## 4. Sign-off", *fields, "Decision:", decisions)
+    sign_off += ("Conditions:", *[BLANK + BLANK] * CONDITIONS, f"Signature: {BLANK}")
+    return "\n\n".join((page.rstrip(), *sign_off, "## Plan of the audit", plan)) + "\n"
 
 
 def _heading(records: RunRecords) -> Heading:
@@ -73,24 +65,19 @@ def build_review(records: RunRecords, *, digest: str = "") -> tuple[Section, ...
     """Question and answer, data and method, results, and limits."""
     verdict, manifest = records.verdict, records.manifest
     limits = (*list_limits(verdict, manifest), *_gaps(verdict))
-    return (
-        _question(verdict, manifest),
-        _method(verdict, manifest, digest),
-        _results(verdict, manifest),
-        Section("limits", "3. Limits", points=limits),
-    )
+    found = _question(verdict, manifest), _method(verdict, manifest, digest)
+    return (*found, _results(verdict, manifest), Section("limits", "3. Limits", points=limits))
 
 
 def _question(verdict: Verdict, manifest: Mapping[str, Any]) -> Section:
     card = build_verdict_card(verdict, manifest)
-    older = describe_degree(verdict, card.level)
     rows = {
         "Model at chance": card.chance,
         "Question": QUESTION,
         "Answer of the audit": f"{card.headline} ({card.answer})",
         "Places": card.scale if card.places else "",
         **{f"Place: {one.name}": format_estimate(one.estimate) for one in card.places},
-        "Degree": "" if card.places else older,
+        "Degree": "" if card.places else describe_degree(verdict, card.level),
         "Predictions that change": card.flips,
         "Reason": card.why,
         "Attention": card.attention,
@@ -106,54 +93,45 @@ def _question(verdict: Verdict, manifest: Mapping[str, Any]) -> Section:
 def _method(verdict: Verdict, manifest: Mapping[str, Any], digest: str) -> Section:
     """All facts but the cost, with the checks that were run."""
     checks = ("checks", sanitise_text(", ".join(verdict.checks)))
+    # a language model has a class for every token, too many for a page
+    labels = list(manifest.get("labels", ()))
+    if len(labels) > MOST_LABELS:
+        labels = [*labels[:MOST_LABELS], f"and {len(labels) - MOST_LABELS} more"]
+    facts = build_facts({**manifest, "labels": labels})
     tables = tuple(
-        Table(("", ""), (checks, *one.rows) if one.title == "Method" else one.rows, one.title)
-        for one in build_facts(_fewer_labels(manifest))
-        if not one.title.startswith("Cost")
+        Table(("", ""), (checks, *rows) if title == "Method" else rows, title)
+        for title, rows in facts.items()
+        if not title.startswith("Cost")
     )
     signed = f"sha256 of the verdict that is reviewed: {digest}" if digest else ""
     words = tuple(filter(None, (describe_models(manifest), signed)))
     return Section("method", "1. Data and method", words, tables)
 
 
-def _fewer_labels(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A language model has a class for every token, too many for a page."""
-    labels = list(manifest.get("labels", ()))
-    if len(labels) > MOST_LABELS:
-        labels = [*labels[:MOST_LABELS], f"and {len(labels) - MOST_LABELS} more"]
-    return {**manifest, "labels": labels}
-
-
 def _results(verdict: Verdict, manifest: Mapping[str, Any]) -> Section:
-    claims = tuple(
-        (one.name, one.words, Cell(answer=one.answer), one.why)
-        for one in build_claims(verdict, manifest)
-    )
+    claims = build_claims(verdict, manifest)
+    rows = tuple((one.name, one.words, Cell(answer=one.answer), one.why) for one in claims)
     words = (
         f"Figures below are means over texts with {100 * manifest.get('level', 0.95):g} % "
         "intervals. ↑ higher, ↓ lower values speak for attention."
     )
-    return Section(
-        "results",
-        "2. Results",
-        (words,),
-        (Table(("claim", "in words", "found", "why"), claims),),
-        parts=tuple(_check(name, one, manifest) for name, one in verdict.checks.items()),
-    )
+    table = Table(("claim", "in words", "found", "why"), rows)
+    parts = tuple(_check(name, one, manifest) for name, one in verdict.checks.items())
+    return Section("results", "2. Results", (words,), (table,), parts=parts)
 
 
 def _check(name: str, result: CheckResult, manifest: Mapping[str, Any]) -> Section:
-    check = build_check_table(find_spec(name, manifest), result)
+    spec, shown = find_spec(name, manifest), sanitise_text(name)
     rows = tuple(
         (one.label, one.cell(one.estimate), str(one.estimate.n), str(one.undefined))
-        for one in check.rows
+        for one in build_measure_rows(spec, result)
     )
     return Section(
-        f"check-{check.name}",
-        f"{check.name}: {check.question}",
-        (f"{describe_check_powers(result)}. {check.why}",),
+        f"check-{shown}",
+        f"{shown}: {spec.question}",
+        (f"{describe_check_powers(result)}. {sanitise_text(result.why)}",),
         (Table(("measure", "mean", "n", "undefined"), rows),) if rows else (),
-        answer=check.answer,
+        answer=result.answer,
     )
 
 

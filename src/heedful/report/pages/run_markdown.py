@@ -41,7 +41,7 @@ def _verdict(card: VerdictCard) -> Iterator[str]:
         yield escape_markdown(card.scale)
         yield render_table_markdown(places_table(card))
     if card.degree:
-        yield f"{OLDER_SCALE}: {format_interval(card.degree)}."
+        yield f"{OLDER_SCALE}: {escape_markdown(format_interval(card.degree))}."
     yield from map(escape_markdown, filter(None, (card.flips, card.why, card.attention)))
     yield render_table_markdown(Table(("claim", "answer", "meaning"), card.claims))
     below = (card.scope, card.instead, card.command, card.score, card.texts)

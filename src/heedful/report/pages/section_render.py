@@ -3,18 +3,14 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from heedful.core.records import Estimate
 from heedful.report.figures.draw import render_svg
-from heedful.results.document import Cell, FigureData, Section, Table
+from heedful.report.pages.self_contained_html import render_template, template_environment
+from heedful.results.document import Cell, Section, Table
 from heedful.results.figure_data import format_two_decimals
-
-if TYPE_CHECKING:
-    import jinja2
-    from markupsafe import Markup
 
 STEPS = 20  # of colour in a table; the style sheet has a class for each
 WIDE = 17  # columns from which a coloured table has room for colours only
@@ -25,8 +21,12 @@ MARKUP = re.compile(r"([\\`*_{}\[\]#|<>&~$])")
 UNSAFE_IN_SCRIPT = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
-def render_section(environment: "jinja2.Environment", section: Section) -> "Markup":
-    """One section as HTML; the template escapes every text in it."""
+def render_sections_html(template: str, sections: Sequence[Section], **values: Any) -> str:
+    """One self-contained page of sections; templates escape every text in it.
+
+    `values` are the style sheets (`css`), the scripts (`js`) and what else the template needs.
+    """
+    environment = template_environment()
     from markupsafe import Markup
 
     environment.filters |= {
@@ -41,8 +41,12 @@ def render_section(environment: "jinja2.Environment", section: Section) -> "Mark
         "script": lambda one: Markup(script_json(one)),  # noqa: S704 - nothing in it is markup
     }
     environment.tests["number_like"] = is_number
-    html = environment.get_template("section.html.j2").render(section=section)
-    return Markup(html)  # noqa: S704 - escaped by the template
+    one_section = environment.get_template("section.html.j2")
+    rendered = [
+        Markup(one_section.render(section=one))  # noqa: S704 - escaped by the template
+        for one in sections
+    ]
+    return render_template(environment, template, sections=sections, rendered=rendered, **values)
 
 
 def three_decimals(value: float | None) -> str:
@@ -123,13 +127,9 @@ def table_class(table: Table) -> str:
     cells = [cell for row in table.rows for cell in row if isinstance(cell, Cell)]
     if any(cell.heat is not None for cell in cells):
         return "heads dense" if len(table.head) > WIDE else "heads"
-    drawn = {
-        place
-        for row in table.rows
-        for place, cell in enumerate(row)
-        if isinstance(cell, Cell) and cell.span
-    }
-    return "drawn" if len(drawn) == 1 else ""
+    columns = zip(*table.rows, strict=True)
+    drawn = sum(any(isinstance(one, Cell) and one.span for one in column) for column in columns)
+    return "drawn" if drawn == 1 else ""
 
 
 def script_json(value: Any) -> str:
@@ -160,7 +160,9 @@ def render_section_markdown(
     if section.code:
         yield "\n".join(f"    {line}" for line in section.code.splitlines())
     if figures:
-        yield from (_figure(one, figures) for one in section.figures)
+        for one in section.figures:
+            shown, caption = escape_markdown(one.title), escape_markdown(one.caption)
+            yield f"![{shown}]({figures}/{one.name}.svg)\n\n*{shown}. {caption}*"
     for part in section.parts:
         yield from render_section_markdown(part, depth=depth + 1, **choices)
     for part in section.folded:
@@ -169,11 +171,6 @@ def render_section_markdown(
         inside = "\n\n".join([*render_section_markdown(part, **choices)][1:])
         title = escape_markdown(part.title)
         yield f"<details><summary>{title}</summary>\n\n{inside}\n\n</details>"
-
-
-def _figure(figure: FigureData, folder: str) -> str:
-    title, caption = escape_markdown(figure.title), escape_markdown(figure.caption)
-    return f"![{title}]({folder}/{figure.name}.svg)\n\n*{title}. {caption}*"
 
 
 def render_table_markdown(table: Table) -> str:
@@ -191,28 +188,26 @@ def _line(cells: Sequence[str | Cell]) -> str:
 
 def cell_markdown(cell: Cell) -> str:
     """A cell: its text or its estimate with the interval, its badge, its small print."""
-    if cell.estimate is not None:
-        short = cell.heat is not None
-        estimate = cell.estimate
-        text = two_decimals(estimate.value) if short else format_interval(estimate)
-        cell = replace(cell, note="" if short else cell.note)
+    estimate, short = cell.estimate, cell.heat is not None
+    if estimate is None:
+        text, note = escape_markdown(cell.text), cell.note
     else:
-        text = escape_markdown(cell.text)
+        text = two_decimals(estimate.value) if short else escape_markdown(format_interval(estimate))
+        note = "" if short else cell.note
     answer = escape_markdown(cell.answer)
     if text:
         answer = f"({answer})" if answer else ""
     shown = " ".join(filter(None, (text, answer)))
-    joint = ": " if cell.estimate is None else ", "
-    note = f"{joint}{escape_markdown(cell.note)}" if cell.note else ""
+    joint = ": " if estimate is None else ", "
+    note = f"{joint}{escape_markdown(note)}" if note else ""
     return f"**{shown}**{note}" if cell.strong and shown else f"{shown}{note}"
 
 
 def format_interval(estimate: Estimate) -> str:
-    """An estimate with its interval, as Markdown."""
-    if estimate.n < 2 or estimate.low != estimate.low:
-        return three_decimals(estimate.value)
-    low, high = three_decimals(estimate.low), three_decimals(estimate.high)
-    return f"{three_decimals(estimate.value)} \\[{low}, {high}\\]"
+    """An estimate, with its interval where it has one."""
+    value, *ends = map(three_decimals, (estimate.value, estimate.low, estimate.high))
+    alone = estimate.n < 2 or isnan(estimate.low)
+    return value if alone else f"{value} [{', '.join(ends)}]"
 
 
 def escape_markdown(text: str) -> str:

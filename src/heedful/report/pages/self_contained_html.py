@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heedful.core.errors import RunError
 
@@ -34,11 +34,26 @@ def join_assets(names: Iterable[str], kind: str) -> str:
     return "".join((TEMPLATES / f"{name}.{kind}").read_text(encoding="utf-8") for name in names)
 
 
-def policy(*, css: str, js: str) -> str:
-    """A Content-Security-Policy under which only our own style and script work."""
-    return (
-        f"default-src 'none'; style-src '{_hash(css)}'; script-src '{_hash(js)}'; "
-        "base-uri 'none'; form-action 'none'"
+def render_template(
+    environment: "jinja2.Environment",
+    template: str,
+    *,
+    css: Iterable[str],
+    js: Iterable[str] = (),
+    **values: Any,
+) -> str:
+    """A template with style sheets and scripts of ours, under a policy that allows no others."""
+    from markupsafe import Markup
+
+    style, script = join_assets(css, "css"), join_assets(js, "js")
+    return environment.get_template(template).render(
+        policy=(
+            f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+            "base-uri 'none'; form-action 'none'"
+        ),
+        css=Markup(style),  # noqa: S704 - ours
+        js=Markup(script),  # noqa: S704 - ours
+        **values,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import UInt8
 
+from heedful.report.escaping import shorten_word
 from heedful.results.audited_attention import read_audited_attention
 from heedful.results.document import Section, Widget
 from heedful.results.run_records import RunRecords, sanitise_text
@@ -69,13 +70,8 @@ def build_attention_maps(records: RunRecords) -> Section | None:
         },
         "texts": [asdict(one) for one in maps.texts],
     }
-    return Section(
-        "attention-maps",
-        "Attention maps",
-        words=(maps.note,),
-        widget=Widget("maps", data) if maps.texts else None,
-        short="Maps",
-    )
+    widget = Widget("maps", data) if maps.texts else None
+    return Section("attention-maps", "Attention maps", (maps.note,), widget=widget, short="Maps")
 
 
 def build_maps(records: RunRecords) -> Maps | None:
@@ -99,10 +95,9 @@ def _whole(row: MapRow) -> bool:
 def _text(rows: list[MapRow]) -> MapText:
     layers = []
     for layer, inside in groupby(rows, key=lambda row: row["layer"]):
-        first, *rest = inside
-        heads = tuple(row["head"] for row in (first, *rest))
-        same = first["queries"] == first["keys"]
-        layers.append(MapLayer(layer, heads, None if same else _tokens(first["queries"])))
+        heads = list(inside)
+        queries = None if heads[0]["queries"] == heads[0]["keys"] else _tokens(heads[0]["queries"])
+        layers.append(MapLayer(layer, tuple(row["head"] for row in heads), queries))
     levels = np.concatenate([_levels(row["weights"]) for row in rows])
     packed = b64encode(zlib.compress(levels.tobytes(), 9)).decode()
     return MapText(rows[0]["instance"], _tokens(rows[0]["keys"]), tuple(layers), packed)
@@ -114,10 +109,7 @@ def _levels(weights: list[float | None]) -> UInt8[np.ndarray, "n"]:
 
 
 def _tokens(tokens: list[str]) -> tuple[str, ...]:
-    shown = (sanitise_text(token) for token in tokens)
-    return tuple(
-        one if len(one) <= LONGEST_TOKEN else one[: LONGEST_TOKEN - 1] + "…" for one in shown
-    )
+    return tuple(shorten_word(sanitise_text(token), LONGEST_TOKEN) for token in tokens)
 
 
 def _describe_sample(texts: list[MapText], kept: int) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from heedful.checks.spec import CheckSpec, Direction, Measure, Role, ValueRange, group_missing
-from heedful.core.records import CheckResult, Estimate, EstimateRow, Verdict, describe_key
+from heedful.checks.spec import CheckSpec, Measure, group_missing
+from heedful.core.records import CheckResult, Estimate, EstimateRow, describe_key
 from heedful.report.check_specs import find_spec
 from heedful.report.sections.descriptive_checks import is_descriptive
 from heedful.results.document import Cell, Section, Table, note_texts
@@ -22,10 +22,7 @@ class MeasureRow:
     """
 
     name: str
-    words: str
-    direction: Direction
-    role: Role
-    span: ValueRange
+    measure: Measure
     estimate: Estimate
     by_class: tuple[Estimate | None, ...]
     undefined: int
@@ -40,95 +37,74 @@ class MeasureRow:
     @property
     def label(self) -> Cell:
         """The cell that names the row: what it is, where its values point, and its plain name."""
+        one, muted = self.measure, self.measure.role != "measure"
         return Cell(
-            f"{self.words or self.name}\N{NO-BREAK SPACE}{ARROWS[self.direction]}".strip(),
-            answer="" if self.role == "measure" else self.role,
-            muted=self.role != "measure",
-            note=self.name if self.words else "",
+            f"{one.label or self.name}\N{NO-BREAK SPACE}{ARROWS[one.direction]}".strip(),
+            answer=one.role if muted else "",
+            muted=muted,
+            note=self.name if one.label else "",
         )
 
     def cell(self, estimate: Estimate | None, note: str = "") -> Cell:
         """An estimate of this measure, drawn on its scale."""
-        return Cell(estimate=estimate, span=self.span, muted=self.role != "measure", note=note)
-
-    def class_cells(self, most: Sequence[int]) -> Iterator[str | Cell]:
-        """Its estimates by class; `most` are the numbers of texts that the headings give."""
-        for one, n in zip(self.by_class, most, strict=True):
-            yield self.cell(one, note_texts(one, n)) if one else ""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckTable:
-    """One check: its question, its vote, its estimates, and what it could not measure."""
-
-    name: str
-    question: str
-    answer: str
-    why: str
-    rows: tuple[MeasureRow, ...]
-    missing: tuple[str, ...]
+        muted = self.measure.role != "measure"
+        return Cell(estimate=estimate, span=self.measure.range, muted=muted, note=note)
 
 
 def build_checks(records: RunRecords) -> Section:
     """A part for each check with a vote or a claim; descriptive checks stand apart."""
-    level = records.level
-    classes = _classes(records.verdict)
-    return Section(
-        "checks",
-        "Checks",
-        words=(
-            f"Means over texts with {100 * level:g} % intervals. ↑ higher, ↓ lower values speak "
-            "for attention. Grey: controls and references.",
-        ),
-        parts=tuple(
-            _part(spec, result, classes)
-            for spec, result in (
-                (find_spec(name, records.manifest), result)
-                for name, result in records.verdict.checks.items()
-            )
-            if not is_descriptive(spec)
-        ),
-        short="Checks",
+    found = records.verdict.checks
+    # classes with a column of their own: all of them, or none where they would be too many
+    names = tuple(dict.fromkeys(name for one in found.values() for name in one.classes))
+    classes = names if len(names) <= MOST_CLASSES else ()
+    checks = ((find_spec(name, records.manifest), result) for name, result in found.items())
+    parts = (_part(spec, result, classes) for spec, result in checks if not is_descriptive(spec))
+    words = (
+        f"Means over texts with {100 * records.level:g} % intervals. ↑ higher, ↓ lower values "
+        "speak for attention. Grey: controls and references.",
     )
+    return Section("checks", "Checks", words=words, parts=tuple(parts), short="Checks")
 
 
 def _part(spec: CheckSpec, result: CheckResult, classes: tuple[str, ...]) -> Section:
-    table = build_check_table(spec, result, classes)
-    rows = tuple(one.cells for one in table.rows if not one.of_other_method)
+    measured, name = build_measure_rows(spec, result, classes), sanitise_text(spec.name)
+    rows = tuple(one.cells for one in measured if not one.of_other_method)
+    missing = (f"No {one}: {sanitise_text(why)}" for one, why in group_missing(result.missing))
     return Section(
-        f"check-{table.name}",
-        f"{table.name}: {table.question}" if table.question else table.name,
-        words=tuple(filter(None, (table.why, *(f"No {one}" for one in table.missing)))),
+        f"check-{name}",
+        f"{name}: {spec.question}" if spec.question else name,
+        words=tuple(filter(None, (sanitise_text(result.why), *missing))),
         tables=(Table(("measure", "mean", "n"), rows),) if rows else (),
-        folded=tuple(_folded(spec, result, table, classes)),
-        answer=table.answer,
+        folded=tuple(_folded(spec, result, measured, classes)),
+        answer=result.answer,
     )
 
 
 def _folded(
-    spec: CheckSpec, result: CheckResult, table: CheckTable, classes: tuple[str, ...]
+    spec: CheckSpec, result: CheckResult, rows: Sequence[MeasureRow], classes: tuple[str, ...]
 ) -> Iterator[Section]:
     """The measures by class; by layer, seed or setting where no section of the check has them."""
-    others = tuple(one.cells for one in table.rows if one.of_other_method)
-    if others:
+    anchor = f"check-{sanitise_text(spec.name)}"
+    if others := tuple(one.cells for one in rows if one.of_other_method):
         listed = Table(("measure", "mean", "n"), others)
-        yield Section(f"check-{table.name}-methods", "Other methods", tables=(listed,))
-    by_class = [row for row in table.rows if any(row.by_class) and not row.of_other_method]
-    if by_class:
+        yield Section(f"{anchor}-methods", "Other methods", tables=(listed,))
+    if by_class := [row for row in rows if any(row.by_class) and not row.of_other_method]:
         most = [
             max(one.n if one else 0 for one in column)
             for column in zip(*(row.by_class for row in by_class), strict=True)
         ]
         named = zip(map(sanitise_text, classes), most, strict=True)
         head = ("measure", *(f"{one}, n = {n}" for one, n in named))
-        cells = tuple((row.label, *row.class_cells(most)) for row in by_class)
-        name = f"check-{table.name}-classes"
-        yield Section(name, "By predicted class", tables=(Table(head, cells),))
-    keyed = [] if spec.sections else [row for row in result.by if _is_keyed(row)]
-    if keyed:
-        rows = tuple(_keyed_row(spec.measure(row.measure, row.method), row) for row in keyed)
-        head, name = ("measure", "of", "mean", "n"), f"check-{table.name}-keys"
-        yield Section(name, "By layer, seed or setting", tables=(Table(head, rows),))
+        cells = tuple(
+            (row.label, *(row.cell(one, note_texts(one, n)) if one else "" for one, n in columns))
+            for row in by_class
+            for columns in (zip(row.by_class, most, strict=True),)
+        )
+        yield Section(f"{anchor}-classes", "By predicted class", tables=(Table(head, cells),))
+    keyed = () if spec.sections else filter(_is_keyed, result.by)
+    if lines := tuple(_keyed_row(spec.measure(row.measure, row.method), row) for row in keyed):
+        table = Table(("measure", "of", "mean", "n"), lines)
+        yield Section(f"{anchor}-keys", "By layer, seed or setting", tables=(table,))
 
 
 def _is_keyed(row: EstimateRow) -> bool:
@@ -146,15 +122,9 @@ def _keyed_row(measure: Measure, row: EstimateRow) -> tuple[str | Cell, ...]:
     )
 
 
-def _classes(verdict: Verdict) -> tuple[str, ...]:
-    """Classes with a column of their own: all of them, or none where they would be too many."""
-    names = dict.fromkeys(name for one in verdict.checks.values() for name in one.classes)
-    return tuple(names) if len(names) <= MOST_CLASSES else ()
-
-
-def build_check_table(
+def build_measure_rows(
     spec: CheckSpec, result: CheckResult, classes: tuple[str, ...] = ()
-) -> CheckTable:
+) -> list[MeasureRow]:
     """What a page shows of one check: plain measures, then those by method; classes as columns."""
     rows = [
         _measure_row(spec.measure(name), name, result, estimate, classes)
@@ -165,11 +135,7 @@ def build_check_table(
             _measure_row(spec.measure(name, method), name, result, estimate, classes, method)
             for method, estimate in result.by_method(name).items()
         ]
-    missing = (f"{name}: {sanitise_text(why)}" for name, why in group_missing(result.missing))
-    why = sanitise_text(result.why)
-    return CheckTable(
-        sanitise_text(spec.name), spec.question, result.answer, why, tuple(rows), tuple(missing)
-    )
+    return rows
 
 
 def _measure_row(
@@ -181,20 +147,13 @@ def _measure_row(
     method: str | None = None,
 ) -> MeasureRow:
     keys = {} if method is None else {"method": method}
-    by_class = result.by_class(name, **keys)
+    found = result.by_class(name, **keys)
     undefined = (
         result.undefined.get(name, 0)
         if method is None
         else sum(row.undefined for row in result.rows(name, **keys) if row.predicted is None)
     )
-    return MeasureRow(
-        name=sanitise_text(name if method is None else f"{name} ({method})"),
-        words=measure.label,
-        direction=measure.direction,
-        role=measure.role,
-        span=measure.range,
-        estimate=estimate,
-        by_class=tuple(by_class.get(one) for one in classes),
-        undefined=undefined,
-        of_other_method=bool(measure.short) and method not in (None, "attention"),
-    )
+    shown = sanitise_text(name if method is None else f"{name} ({method})")
+    by_class = tuple(found.get(one) for one in classes)
+    of_other_method = bool(measure.short) and method not in (None, "attention")
+    return MeasureRow(shown, measure, estimate, by_class, undefined, of_other_method)

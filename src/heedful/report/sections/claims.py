@@ -7,11 +7,11 @@ from typing import Any
 from heedful.checks.spec import CheckSpec, Measure
 from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.report.check_specs import find_spec
-from heedful.report.sections.check_power import describe_check_power
 from heedful.results.document import Cell, Section, Table
 from heedful.results.run_records import sanitise_text
 
 MOST = 2  # estimates of a check that names no leading measures
+UNKNOWN = "power not measured"
 CLAIM_LABELS = {
     "used": "output depends on the attention",
     "needed": "uniform attention would do worse",
@@ -55,38 +55,31 @@ class ClaimRow:
 
 def build_claims_section(verdict: Verdict, manifest: Mapping[str, Any]) -> Section:
     """Every claim with its answer, its reason and the checks about it."""
-    return Section(
-        "claims",
-        "Claims and their evidence",
-        words=(
-            "Whether attention explains a model is several questions. Each is listed with the "
-            "checks about it. Checks marked “no vote” do not count. Below each: how often it is "
-            "right about models whose truth is known and that are like this one.",
-        ),
-        parts=tuple(
-            Section(
-                f"claim-{number}",
-                f"{claim.name}: {claim.words}",
-                words=(claim.why,) if claim.why else (),
-                tables=(_evidence_table(claim),) if claim.evidence else (),
-                answer=claim.answer,
-            )
-            for number, claim in enumerate(build_claims(verdict, manifest), 1)
-        ),
-        short="Claims",
+    words = (
+        "Whether attention explains a model is several questions. Each is listed with the checks "
+        "about it. Checks marked “no vote” do not count. Below each: how often it is right about "
+        "models whose truth is known and that are like this one.",
     )
+    parts = tuple(
+        Section(
+            f"claim-{number}",
+            f"{claim.name}: {claim.words}",
+            words=(claim.why,) if claim.why else (),
+            tables=(_evidence_table(claim),) if claim.evidence else (),
+            answer=claim.answer,
+        )
+        for number, claim in enumerate(build_claims(verdict, manifest), 1)
+    )
+    return Section("claims", "Claims and their evidence", words, parts=parts, short="Claims")
 
 
 def _evidence_table(claim: ClaimRow) -> Table:
     rows: list[tuple[str | Cell, ...]] = []
     for one in claim.evidence:
         question = one.question if one.answer else "by one of its measures"
-        name: str | Cell = Cell(
-            one.check,
-            answer=one.answer,
-            link=f"check-{one.check}",
-            note=" · ".join(filter(None, (question, one.power))),
-        )
+        note = " · ".join(filter(None, (question, one.power)))
+        link = f"check-{one.check}"
+        name: str | Cell = Cell(one.check, answer=one.answer, link=link, note=note)
         if not one.figures:
             rows.append((name, Cell(one.missing or "No estimate.", muted=True), ""))
         for figure in one.figures:
@@ -102,24 +95,15 @@ def _evidence_table(claim: ClaimRow) -> Table:
 def build_claims(verdict: Verdict, manifest: Mapping[str, Any]) -> tuple[ClaimRow, ...]:
     """Every claim, in order."""
     specs = {name: find_spec(name, manifest) for name in verdict.checks}
-    return tuple(
-        ClaimRow(
-            sanitise_text(name),
-            CLAIM_LABELS.get(name, sanitise_text(name)),
-            claim.answer,
-            sanitise_text(claim.why),
-            _evidence_rows(name, [specs[one] for one in claim.checks if one in specs], verdict),
-        )
-        for name, claim in verdict.claims.items()
-    )
-
-
-def _evidence_rows(
-    claim: str, specs: Sequence[CheckSpec], verdict: Verdict
-) -> tuple[EvidenceRow, ...]:
-    """Those that vote first."""
-    rows = [_evidence_row(claim, spec, verdict.checks[spec.name]) for spec in specs]
-    return tuple(sorted(rows, key=lambda one: one.answer == "no vote"))
+    found = []
+    for name, claim in verdict.claims.items():
+        about = [one for one in claim.checks if one in specs]
+        rows = [_evidence_row(name, specs[one], verdict.checks[one]) for one in about]
+        rows.sort(key=lambda one: one.answer == "no vote")  # those that vote first
+        shown, why = sanitise_text(name), sanitise_text(claim.why)
+        label = CLAIM_LABELS.get(name, shown)
+        found.append(ClaimRow(shown, label, claim.answer, why, tuple(rows)))
+    return tuple(found)
 
 
 def _evidence_row(claim: str, spec: CheckSpec, result: CheckResult) -> EvidenceRow:
@@ -128,14 +112,9 @@ def _evidence_row(claim: str, spec: CheckSpec, result: CheckResult) -> EvidenceR
     figures = tuple(leading_figures(spec, result, second))
     reason = result.missing[0].reason if result.missing else ""
     about_another = bool(second) or spec.claim not in (None, claim)
-    return EvidenceRow(
-        check=sanitise_text(spec.name),
-        question=spec.question,
-        answer="" if about_another else result.answer,
-        figures=figures,
-        missing="" if figures else sanitise_text(reason),
-        power=describe_check_power(result, claim),
-    )
+    answer, missing = "" if about_another else result.answer, "" if figures else reason
+    name, power = sanitise_text(spec.name), describe_check_power(result, claim)
+    return EvidenceRow(name, spec.question, answer, figures, sanitise_text(missing), power)
 
 
 def leading_figures(
@@ -149,3 +128,19 @@ def leading_figures(
             if method in ("attention", "random"):
                 label = sanitise_text(f"{name} ({method})")
                 yield LeadingFigure(label, spec.measure(name, method), estimate)
+
+
+def describe_check_power(result: CheckResult, claim: str) -> str:
+    """A check's power on a claim.
+
+    >>> describe_check_power(CheckResult("undecided", "", {}), "ranks")
+    'power not measured'
+    """
+    return sanitise_text(str(result.power.get(claim, {}).get("description", UNKNOWN)))
+
+
+def describe_check_powers(result: CheckResult) -> str:
+    """Its power on every claim it votes on, in one line."""
+    if not result.power:
+        return UNKNOWN
+    return "; ".join(f"{claim}: {describe_check_power(result, claim)}" for claim in result.power)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from heedful.checks.spec import CONTROL_METHODS, CheckSpec, group_missing
-from heedful.core.records import CheckResult, Estimate, EstimateRow
+from heedful.core.records import CheckResult, Estimate
 from heedful.report.check_specs import find_spec
 from heedful.results.document import Cell, Section, Span, Table, note_texts
 from heedful.results.run_records import RunRecords, sanitise_text
@@ -22,27 +22,22 @@ def build_descriptive_checks(records: RunRecords) -> Section | None:
     parts = tuple(_part(spec, result) for spec, result in described if is_descriptive(spec))
     if not parts:
         return None
-    return Section(
-        "descriptive",
-        "Descriptive checks",
-        words=("These bear on no claim and never change the answer. Grey: controls.",),
-        parts=parts,
-        short="Descriptive",
-    )
+    words = ("These bear on no claim and never change the answer. Grey: controls.",)
+    return Section("descriptive", "Descriptive checks", words, parts=parts, short="Descriptive")
 
 
 def _part(spec: CheckSpec, result: CheckResult) -> Section:
     missing = (f"No {name}: {sanitise_text(why)}" for name, why in group_missing(result.missing))
     table, settings = _methods(spec, result), _settings(spec, result)
     name = sanitise_text(spec.name)
+    words = tuple(filter(None, (sanitise_text(result.why), *missing)))
+    every = Section(f"check-{name}-settings", "Every setting", tables=(settings,))
     return Section(
         f"check-{name}",
         f"{name}: {spec.question}",
-        words=tuple(filter(None, (sanitise_text(result.why), *missing))),
-        tables=(table,) if table.rows else (),
-        folded=(Section(f"check-{name}-settings", "Every setting", tables=(settings,)),)
-        if settings.rows
-        else (),
+        words,
+        (table,) if table.rows else (),
+        folded=(every,) if settings.rows else (),
     )
 
 
@@ -86,17 +81,11 @@ def _settings(spec: CheckSpec, result: CheckResult) -> Table:
     found: dict[str, dict[str, Estimate]] = {}
     for row in result.rows(first.name, predicted=None):
         if row.method and (row.setting or row.seed is not None):
-            found.setdefault(_setting(row), {})[row.method] = row.estimate
+            setting = str(row.setting) if row.seed is None else f"seed {row.seed}"
+            found.setdefault(setting, {})[row.method] = row.estimate
     across = tuple(dict.fromkeys(method for one in found.values() for method in one))
     rows = tuple(
-        (
-            sanitise_text(name),
-            *(_cell(one.get(method), first.range) for method in across),
-        )
+        (sanitise_text(name), *(_cell(one.get(method), first.range) for method in across))
         for name, one in found.items()
     )
     return Table(("setting", *map(sanitise_text, across)), rows)
-
-
-def _setting(row: EstimateRow) -> str:
-    return str(row.setting) if row.seed is None else f"seed {row.seed}"

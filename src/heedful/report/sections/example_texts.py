@@ -8,6 +8,7 @@ from jaxtyping import Float64, Int64
 from scipy.special import rel_entr
 
 from heedful.core.rng import generator
+from heedful.report.escaping import shorten_word
 from heedful.results.document import Section, Widget
 from heedful.results.run_records import RunRecords, sanitise_text
 
@@ -46,13 +47,9 @@ def build_example_texts(records: RunRecords) -> Section:
     # asdict would copy every score
     texts = [{name: getattr(one, name) for name in names} for one in shown]
     total = int((~np.isnan(records.lengths)).sum())
-    return Section(
-        "sentences",
-        "Sentences",
-        words=(_describe_sample(len(shown), total, kept=records.texts is not None),),
-        widget=Widget("texts", {"scores": SCORES, "sentences": texts}) if texts else None,
-        short="Sentences",
-    )
+    words = (_describe_sample(len(shown), total, kept=records.texts is not None),)
+    widget = Widget("texts", {"scores": SCORES, "sentences": texts}) if texts else None
+    return Section("sentences", "Sentences", words, widget=widget, short="Sentences")
 
 
 def _describe_sample(shown: int, total: int, *, kept: bool) -> str:
@@ -77,11 +74,8 @@ def choose_examples(records: RunRecords) -> tuple[ExampleText, ...]:
     instances = records.instances[kept]
     tau = records.column("agreement", "tau_leave_one_out")[kept]
     rows = _chosen(instances, tau, seed=records.manifest.get("seed", 0))
-    why = {int(instances[row]): (reason, float(tau[row])) for row, reason in rows.items()}
-    return tuple(
-        _sentence(row, why=why[row["instance"]][0], tau=_number(why[row["instance"]][1]))
-        for row in records.words_of(why)
-    )
+    chosen = {int(instances[row]): (why, _number(float(tau[row]))) for row, why in rows.items()}
+    return tuple(_sentence(row, *chosen[row["instance"]]) for row in records.words_of(chosen))
 
 
 def _chosen(
@@ -102,7 +96,7 @@ def _chosen(
     return dict(sorted(why.items(), key=lambda one: int(instances[one[0]])))
 
 
-def _sentence(row: dict[str, Any], *, why: str, tau: float | None) -> ExampleText:
+def _sentence(row: dict[str, Any], why: str, tau: float | None) -> ExampleText:
     words = row["words"][:MOST_WORDS]
     scores = {name: row[name] for name in SCORES if row.get(name) is not None}
     scores = {name: one for name, one in scores.items() if len(one) == len(row["words"])}
@@ -115,15 +109,11 @@ def _sentence(row: dict[str, Any], *, why: str, tau: float | None) -> ExampleTex
         probability=_number(row.get("probability")),
         tau=tau,
         jsd=_jsd(scores.get("attention"), scores.get("adversarial")),
-        words=tuple(_short(sanitise_text(word)) for word in words),
+        words=tuple(shorten_word(sanitise_text(word), LONGEST_WORD) for word in words),
         more_words=len(row["words"]) - len(words),
         scores={name: _relative(one)[:MOST_WORDS] for name, one in scores.items()},
         question=None if asked is None else sanitise_text(asked[:LONGEST_QUESTION]),
     )
-
-
-def _short(word: str) -> str:
-    return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
 
 
 def _relative(scores: list[float | None]) -> tuple[float, ...]:

@@ -22,12 +22,9 @@ def build_choices(verdict: Verdict) -> Section | None:
             Cell(answer=sanitise_text(one), strong=one != own[name]) for name, one in said.items()
         )
         rows.append((sanitise_text(row["choice"]), *cells))
-    return Section(
-        "choices",
-        "Does the verdict depend on analysis choices?",
-        words=("Every row changes one choice and leaves the rest.", describe_choices(verdict)),
-        tables=(Table(("choice", *map(sanitise_text, own)), tuple(rows)),),
-    )
+    words = ("Every row changes one choice and leaves the rest.", describe_choices(verdict))
+    table = Table(("choice", *map(sanitise_text, own)), tuple(rows))
+    return Section("choices", "Does the verdict depend on analysis choices?", words, (table,))
 
 
 def describe_choices(verdict: Verdict) -> str:
@@ -37,9 +34,7 @@ def describe_choices(verdict: Verdict) -> str:
     own = verdict.claims["ranks"].answer
     same = sum(row.get("ranks") == own for row in verdict.multiverse)
     turned = [row["choice"] for row in verdict.multiverse if row.get("ranks") not in (own, None)]
-    sentence = (
-        f"{same} of {len(verdict.multiverse)} other choices leave the answer on ranks as it is"
-    )
-    return sanitise_text(
-        f"{sentence}; it changes with: {', '.join(turned)}." if turned else f"{sentence}."
-    )
+    changes = f"; it changes with: {', '.join(turned)}" if turned else ""
+    number = len(verdict.multiverse)
+    sentence = f"{same} of {number} other choices leave the answer on ranks as it is{changes}."
+    return sanitise_text(sentence)

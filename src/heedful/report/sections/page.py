@@ -23,24 +23,12 @@ def build_sections(records: RunRecords) -> tuple[Section, ...]:
     """Everything below the verdict, in order."""
     verdict, figures = records.verdict, list_figures(records)
     voting, others = split_check_sections(records)
-    own = (
-        build_descriptive_checks(records),
-        build_retraining(records, tuple(build_retraining_parts(records))),
-        *others,
-        build_attention_maps(records),
-    )
-    tail = (
-        build_example_texts(records),
-        build_slices(records),
-        build_limits(records),
-        build_provenance(records),
-    )
+    retraining = build_retraining(records, tuple(build_retraining_parts(records)))
+    own = (build_descriptive_checks(records), retraining, *others, build_attention_maps(records))
     placed, rest = place_figures([*voting, *(one for one in own if one is not None)], figures)
     first, after = placed[: len(voting)], placed[len(voting) :]
-    head = (
-        build_claims_section(verdict, records.manifest),
-        *first,
-        build_choices(verdict),
-        build_checks(records),
-    )
-    return tuple(one for one in (*head, rest, *after, *tail) if one is not None)
+    claims = build_claims_section(verdict, records.manifest)
+    head = (claims, *first, build_choices(verdict), build_checks(records))
+    tail = (build_example_texts, build_slices, build_limits, build_provenance)
+    shown = (*head, rest, *after, *(build(records) for build in tail))
+    return tuple(one for one in shown if one is not None)

@@ -1,7 +1,6 @@
 """Where the numbers come from, what they cost, and what they do not show."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from heedful.core.records import Verdict
@@ -21,51 +20,37 @@ ALWAYS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FactTable:
-    """A small table of names and values."""
-
-    title: str
-    rows: tuple[tuple[str, str], ...]
-
-
 def list_limits(verdict: Verdict, manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """What a reader could wrongly take from the page."""
-    open_claims = [name for name, one in verdict.claims.items() if one.answer == "not tested"]
     limits = []
-    if open_claims:
-        limits.append(f"Not tested at all: {', '.join(open_claims)}.")
-    no_vote = [name for name, one in verdict.checks.items() if one.answer == "no vote"]
-    if no_vote:
-        limits.append(
-            f"Reported without a vote on the answer: {', '.join(map(sanitise_text, no_vote))}."
-        )
-    if manifest.get("too_short"):
-        limits.append(
-            f"{manifest['too_short']} texts were too short to be ranked and are left out."
-        )
-    if manifest.get("truncated"):
-        limits.append(f"{manifest['truncated']} texts were cut to the length the model can read.")
+    if untested := [name for name, one in verdict.claims.items() if one.answer == "not tested"]:
+        limits.append(f"Not tested at all: {', '.join(untested)}.")
+    if no_vote := [name for name, one in verdict.checks.items() if one.answer == "no vote"]:
+        names = ", ".join(map(sanitise_text, no_vote))
+        limits.append(f"Reported without a vote on the answer: {names}.")
+    if short := manifest.get("too_short"):
+        limits.append(f"{short} texts were too short to be ranked and are left out.")
+    if cut := manifest.get("truncated"):
+        limits.append(f"{cut} texts were cut to the length the model can read.")
     if left := manifest["data"].get("left_out"):
         limits.append(f"The data has more rows than were audited: {sanitise_text(str(left))}.")
     audited = read_audited_attention(manifest)
     return (*limits, *(audited.limits if audited else ()), *ALWAYS)
 
 
-def build_facts(manifest: Mapping[str, Any]) -> tuple[FactTable, ...]:
-    """Model, data, method, versions and cost, as far as the manifest has them."""
+def build_facts(manifest: Mapping[str, Any]) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Names and values on model, data, method, versions and cost, as far as the manifest has them.
+
+    Each group of them stands under its title.
+    """
     model, data = manifest["model"], manifest["data"]
     groups = {
         "Model": {
-            "name": model["name"],
-            "family": model.get("family"),
-            "sha256": model.get("sha256"),
+            **{name: model.get(name) for name in ("name", "family", "sha256")},
             "labels": ", ".join(map(str, manifest.get("labels", ()))),
         },
         "Data": {
-            "name": data["name"],
-            "split": data["split"],
-            "texts": data["texts"],
+            **{name: data[name] for name in ("name", "split", "texts")},
             "too short": manifest.get("too_short"),
             "cut": manifest.get("truncated"),
             "rows": data.get("bad_rows"),
@@ -77,14 +62,13 @@ def build_facts(manifest: Mapping[str, Any]) -> tuple[FactTable, ...]:
             "intervals": manifest.get("interval"),
             "seed": manifest.get("seed"),
             "arithmetic": manifest.get("dtype"),
-            "device": manifest.get("device"),
-            "threads": manifest.get("threads"),
+            **{name: manifest.get(name) for name in ("device", "threads")},
             **_attention(manifest),
         },
         "Versions": dict(manifest.get("versions", {})),
         "Cost in CPU seconds (wall)": _cost(manifest.get("seconds", {})),
     }
-    return tuple(FactTable(title, _shown(rows)) for title, rows in groups.items() if _shown(rows))
+    return {title: shown for title, facts in groups.items() if (shown := _shown(facts))}
 
 
 def _attention(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,14 +111,11 @@ def build_limits(records: RunRecords) -> Section:
 
 def build_provenance(records: RunRecords) -> Section:
     """Tables of facts, and the plan."""
-    plan = sanitise_lines(records.plan)
-    return Section(
-        "method",
-        "Method, data, versions, cost",
-        tables=tuple(Table((one.title, ""), one.rows) for one in build_facts(records.manifest)),
-        folded=(Section("plan", "The plan of this run", code=plan),) if plan else (),
-        short="Method",
-    )
+    plan, facts = sanitise_lines(records.plan), build_facts(records.manifest)
+    tables = tuple(Table((title, ""), rows) for title, rows in facts.items())
+    folded = (Section("plan", "The plan of this run", code=plan),) if plan else ()
+    title = "Method, data, versions, cost"
+    return Section("method", title, tables=tables, folded=folded, short="Method")
 
 
 def sanitise_lines(text: str) -> str:

@@ -1,6 +1,6 @@
 """The checks that retrain, and the models that a run retrained, as its manifest records them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 from typing import Any
@@ -9,17 +9,8 @@ from heedful.results.document import Section, Table
 from heedful.results.run_records import RunRecords, sanitise_text
 
 ENDS = {True: "dev score no longer rose", False: "limit of epochs", None: "fixed schedule"}
-
-
-HEAD = (
-    "model",
-    "epochs",
-    "best",
-    "ended by",
-    "best dev score",
-    "dev accuracy there",
-    "CPU seconds",
-)
+HEAD: tuple[str, ...] = ("model", "epochs", "best", "ended by", "best dev score")
+HEAD += ("dev accuracy there", "CPU seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +31,23 @@ def build_retraining(records: RunRecords, parts: Sequence[Section]) -> Section |
     models = read_retrained_models(records.manifest)
     if not parts and not models:
         return None
-    level = records.level
-    return Section(
-        "retraining",
-        "Retraining",
-        words=(
-            f"Checks that retrain the model. Intervals are {100 * level:g} %; where several seeds "
-            "were trained they are over seeds and texts, and with so few seeds somewhat too "
-            "narrow.",
-        ),
-        parts=(*parts, *([_models_section(records, models)] if models else [])),
-        short="Retraining",
+    words = (
+        f"Checks that retrain the model. Intervals are {100 * records.level:g} %; where several "
+        "seeds were trained they are over seeds and texts, and with so few seeds somewhat too "
+        "narrow.",
     )
+    parts = (*parts, *([_models_section(records, models)] if models else []))
+    return Section("retraining", "Retraining", words, parts=parts, short="Retraining")
 
 
 def _models_section(records: RunRecords, models: Sequence[RetrainedModel]) -> Section:
     whole = sum(one.cpu for one in models if not isnan(one.cpu))
     total = ("all", "", "", "", "", "", f"{whole:.1f}")
-    every = Section(
-        "retrained-models-table",
-        "Every model",
-        words=(
-            "The dev score is what training raises: for adversaries and deceivers, minus their "
-            "loss.",
-        ),
-        tables=(Table(HEAD, (*map(_model_row, models), total)),),
+    raised = (
+        "The dev score is what training raises: for adversaries and deceivers, minus their loss."
     )
+    table = Table(HEAD, (*map(_model_row, models), total))
+    every = Section("retrained-models-table", "Every model", (raised,), (table,))
     sentence = describe_models(records.manifest)
     return Section("retrained-models", "Retrained models", words=(sentence,), folded=(every,))
 
@@ -100,27 +82,18 @@ def describe_models(manifest: Mapping[str, Any]) -> str:
         (ended.count(ENDS[None]), "trained on a fixed schedule"),
     )
     how = ", ".join(f"{count} {words}" for count, words in ways if count)
-    epochs = f"{_range(one.epochs for one in models)} epochs"
+    counts = [one.epochs for one in models]
+    epochs = "–".join(map(str, sorted({min(counts), max(counts)}))) + " epochs"
     many = f"{len(models)} models retrained, {epochs} each"
     return f"{many if len(models) > 1 else f'1 model retrained, {epochs}'}; {how}."
 
 
-def _range(counts: Iterable[int]) -> str:
-    known = sorted(counts)
-    return f"{known[0]}" if known[0] == known[-1] else f"{known[0]}–{known[-1]}"
-
-
 def _model(raw: Mapping[str, Any]) -> RetrainedModel:
-    best = raw.get("best_epoch")
-    return RetrainedModel(
-        name=sanitise_text(str(raw.get("name", ""))),
-        epochs=int(raw.get("epochs") or 0),
-        best=best,
-        ended=ENDS.get(raw.get("plateau"), ENDS[None]),
-        score=_at(raw.get("dev_scores"), best),
-        accuracy=_at(raw.get("dev_accuracies"), best),
-        cpu=float(raw.get("cpu_seconds") or nan),
-    )
+    name, best = sanitise_text(str(raw.get("name", ""))), raw.get("best_epoch")
+    ended = ENDS.get(raw.get("plateau"), ENDS[None])
+    score, accuracy = (_at(raw.get(key), best) for key in ("dev_scores", "dev_accuracies"))
+    epochs, cpu = int(raw.get("epochs") or 0), float(raw.get("cpu_seconds") or nan)
+    return RetrainedModel(name, epochs, best, ended, score, accuracy, cpu)
 
 
 def _at(scores: Any, epoch: Any) -> float:

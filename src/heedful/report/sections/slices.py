@@ -15,39 +15,30 @@ def build_slices(records: RunRecords) -> Section:
     found: dict[str, dict[str, Estimate]] = {}
     texts: dict[str, int] = {}
     for check, result in records.verdict.checks.items():
-        splits = find_spec(check, records.manifest).splits
+        spec = find_spec(check, records.manifest)
         for row in result.by:
-            if row.slice is not None and _group(row.slice) not in splits:
-                label = _label(records, check, row.measure)
+            if row.slice is not None and _group(row.slice) not in spec.splits:
+                plain = row.measure == DEGREE
+                label = DEGREE if plain else spec.measure(row.measure).label or row.measure
                 found.setdefault(row.slice, {})[label] = row.estimate
                 counted = row.estimate.n + row.undefined
                 texts[row.slice] = max(texts.get(row.slice, 0), counted)
-    return Section(
-        "slices",
-        "Slices",
-        words=() if found else ("No check that was run has values to slice.",),
-        tables=(_table(found, texts),) if found else (),
-        short="Slices",
-    )
-
-
-def _label(records: RunRecords, check: str, measure: str) -> str:
-    if measure == DEGREE:
-        return DEGREE
-    return find_spec(check, records.manifest).measure(measure).label or measure
+    if not found:
+        none = ("No check that was run has values to slice.",)
+        return Section("slices", "Slices", none, short="Slices")
+    return Section("slices", "Slices", tables=(_table(found, texts),), short="Slices")
 
 
 def _table(found: dict[str, dict[str, Estimate]], texts: dict[str, int]) -> Table:
     """Slices by the group they belong to."""
     columns = dict.fromkeys(label for one in found.values() for label in one)
-    spans = {
-        label: (-1.0, 1.0) if any(_of(one, label).low < 0 for one in found.values()) else (0.0, 1.0)
-        for label in columns
-    }
+    found = {key: {**dict.fromkeys(columns, NO_ESTIMATE), **one} for key, one in found.items()}
+    below = {label for label in columns if any(one[label].low < 0 for one in found.values())}
+    spans = {label: (-1.0 if label in below else 0.0, 1.0) for label in columns}
     rows: list[tuple[str | Cell, ...]] = []
     for group, keys in groupby(sorted(found, key=_group, reverse=True), key=_group):
         for place, key in enumerate(keys):
-            cells = (Cell(estimate=_of(found[key], one), span=spans[one]) for one in columns)
+            cells = (Cell(estimate=found[key][one], span=spans[one]) for one in columns)
             name = sanitise_text(key.partition(": ")[2])
             rows.append((sanitise_text("" if place else group), name, *cells, str(texts[key])))
     return Table(("by", "slice", *columns, "n"), tuple(rows))
@@ -55,7 +46,3 @@ def _table(found: dict[str, dict[str, Estimate]], texts: dict[str, int]) -> Tabl
 
 def _group(key: str) -> str:
     return key.partition(": ")[0]
-
-
-def _of(estimates: dict[str, Estimate], label: str) -> Estimate:
-    return estimates.get(label, NO_ESTIMATE)

@@ -6,7 +6,7 @@ from math import isnan
 from shlex import quote
 from typing import Any
 
-from heedful.core.records import Answer, Degree, Estimate, Flips, ModelScore, Verdict
+from heedful.core.records import Answer, Degree, Estimate, Flips, ModelScore, TextCounts, Verdict
 from heedful.report.check_specs import find_spec
 from heedful.report.sections.claims import CLAIM_LABELS
 from heedful.results.audited_attention import read_audited_attention
@@ -46,45 +46,25 @@ class NamedEstimate:
 
 @dataclass(frozen=True, slots=True)
 class VerdictCard:
-    """The verdict at the head of a page. Texts in it come from users: the renderer escapes them.
-
-    Args:
-        model: The name of the model.
-        answer: The answer.
-        chance: That the model is at chance; empty where it is not. It comes before all else.
-        headline: The answer in one sentence.
-        places: Attention's places between chance (0) and a ranking by influence (1), if there.
-        reliability: The reliability of the influence of words, which the places rest on.
-        degree: The degree of older runs, which have no places.
-        flips: In which share of the texts the prediction changes without a fifth of the words.
-        why: The reason of the answer.
-        attention: The attention under audit, where the model has several.
-        claims: Name, answer and meaning of each claim.
-        scope: What the answer is about, and the published tests beside it.
-        instead: The method that ranks words certainly better, or that there is none.
-        command: How to use that method.
-        score: Accuracy, majority baseline and number of texts by class.
-        texts: How many texts were audited, how many are distinct, how many were seen in training.
-        level: The level of the intervals.
-    """
+    """The verdict at the head of a page. Texts in it come from users: the renderer escapes them."""
 
     model: str
     answer: Answer
-    chance: str
-    headline: str
-    places: tuple[NamedEstimate, ...]
-    reliability: Estimate | None
-    degree: Estimate | None
-    flips: str
+    chance: str  # that the model is at chance; empty where it is not; it comes before all else
+    headline: str  # the answer in one sentence
+    places: tuple[NamedEstimate, ...]  # between chance (0) and a ranking by influence (1)
+    reliability: Estimate | None  # of the influence of words, which the places rest on
+    degree: Estimate | None  # of older runs, which have no places
+    flips: str  # in which share of texts the prediction changes without a fifth of the words
     why: str
-    attention: str
-    claims: tuple[tuple[str, str, str], ...]
-    scope: str
-    instead: str
-    command: str
-    score: str
-    texts: str
-    level: float
+    attention: str  # the one under audit, where the model has several
+    claims: tuple[tuple[str, str, str], ...]  # name, answer and meaning
+    scope: str  # what the answer is about, and the published tests beside it
+    instead: str  # the method that ranks words certainly better, or that there is none
+    command: str  # how to use that method
+    score: str  # accuracy, majority baseline and number of texts by class
+    texts: str  # how many were audited, how many are distinct, how many were seen in training
+    level: float  # of the intervals
 
     @property
     def scale(self) -> str:
@@ -152,7 +132,7 @@ def describe_flips(flips: Flips | None) -> str:
         f"best method {_percent(best.estimate)} ({sanitise_text(best.method)})" if best else "",
         f"best set found {_percent(flips.best_set)}" if flips.best_set.n else "",
         f"as many at random {_percent(flips.random)} (paired difference "
-        f"{_percent_interval(flips.difference)})",
+        f"{_percent(flips.difference, interval=True)})",
     ]
     return (
         "Without the 20 % of the words that attention names, the prediction changes in "
@@ -160,25 +140,17 @@ def describe_flips(flips: Flips | None) -> str:
     )
 
 
-def _percent(estimate: Estimate) -> str:
-    """A share in percent.
+def _percent(estimate: Estimate, *, interval: bool = False) -> str:
+    """A share in percent, with its interval where that is asked for.
 
-    >>> _percent(Estimate(0.334, 0.3, 0.4, 9))
-    '33 %'
+    >>> share = Estimate(0.224, 0.19, 0.26, 9)
+    >>> _percent(share), _percent(share, interval=True)
+    ('22 %', '22 % [19, 26]')
     """
-    return f"{100 * estimate.value:z.0f} %".replace("-", "\N{MINUS SIGN}")
-
-
-def _percent_interval(estimate: Estimate) -> str:
-    """A difference of shares in percent, with its interval.
-
-    >>> _percent_interval(Estimate(0.22, 0.19, 0.26, 9))
-    '22 % [19, 26]'
-    """
-    if estimate.n < 2 or isnan(estimate.low):
-        return _percent(estimate)
-    ends = f" [{100 * estimate.low:z.0f}, {100 * estimate.high:z.0f}]"
-    return f"{_percent(estimate)}{ends}".replace("-", "\N{MINUS SIGN}")
+    text = f"{100 * estimate.value:z.0f} %"
+    if interval and estimate.n > 1 and not isnan(estimate.low):
+        text += f" [{100 * estimate.low:z.0f}, {100 * estimate.high:z.0f}]"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def describe_reason(verdict: Verdict) -> str:
@@ -190,8 +162,7 @@ def describe_reason(verdict: Verdict) -> str:
         return HOLDS
     if verdict.answer == "unfaithful":
         return " ".join(REFUTED[name] for name, one in claims if one.answer == "refuted")
-    reasons = dict.fromkeys(one.why for _, one in claims if one.answer != "supported")
-    return " ".join(reasons)
+    return " ".join(dict.fromkeys(one.why for _, one in claims if one.answer != "supported"))
 
 
 def describe_scope(verdict: Verdict, manifest: Mapping[str, Any]) -> str:
@@ -254,7 +225,7 @@ def describe_texts(verdict: Verdict, manifest: Mapping[str, Any]) -> str:
         lost += (f"{counts.not_judged} of too few words to judge their ranking",)
     same = counts.distinct == counts.audited
     distinct = "all distinct" if same else f"{counts.distinct} of them distinct"
-    return " ".join(filter(None, (f"{', '.join((origin, distinct, *lost))}.", _seen(verdict))))
+    return " ".join(filter(None, (f"{', '.join((origin, distinct, *lost))}.", _seen(counts))))
 
 
 def _left_out(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -268,12 +239,11 @@ def _left_out(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield sanitise_text(rows)
 
 
-def _seen(verdict: Verdict) -> str:
+def _seen(counts: TextCounts) -> str:
     """How many of the texts the model was trained on, where that is known."""
-    counts = verdict.texts
-    if counts is None or counts.seen_in_training is None:
-        return ""
     seen = counts.seen_in_training
+    if seen is None:
+        return ""
     if not seen:
         return "None of them was used in training."
     verb = "was" if seen == 1 else "were"
@@ -282,7 +252,5 @@ def _seen(verdict: Verdict) -> str:
 
 def places_table(card: VerdictCard) -> Table:
     """The places with their intervals and numbers of texts."""
-    rows = tuple(
-        (one.name, Cell(estimate=one.estimate), str(one.estimate.n)) for one in card.places
-    )
-    return Table(("place", "estimate", "n"), rows)
+    rows = ((one.name, Cell(estimate=one.estimate), str(one.estimate.n)) for one in card.places)
+    return Table(("place", "estimate", "n"), tuple(rows))

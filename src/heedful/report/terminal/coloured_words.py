@@ -8,17 +8,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from heedful.report.escaping import escape_control_characters
-from heedful.report.pages.explanation import (
-    MethodView,
-    describe_prediction,
-    describe_question,
-    describe_refusal,
-    describe_strongest,
-    describe_truncation,
-    group_by_kind,
-    shorten_word,
-)
+from heedful.report.escaping import escape_control_characters, shorten_word
+from heedful.report.pages import explanation as page
 from heedful.results.explanation import TextExplanation
 
 # one hue for what speaks for the target, its opponent for what speaks against: blue and orange
@@ -35,14 +26,11 @@ def print_words(
     """A line of coloured words per method, by kind; `numbers` prints a table of scores instead."""
     out = console or Console()
     target = (escape_control_characters(explained.target), "bold")
-    out.print(
-        Text.assemble(
-            "target: ", target, f" ({escape_control_characters(describe_prediction(explained))})"
-        )
-    )
+    prediction = escape_control_characters(page.describe_prediction(explained))
+    out.print(Text.assemble("target: ", target, f" ({prediction})"))
     if explained.question is not None:
-        out.print(Text(escape_control_characters(describe_question(explained.question))))
-    if cut := describe_truncation(explained):
+        out.print(Text(escape_control_characters(page.describe_question(explained.question))))
+    if cut := page.describe_truncation(explained):
         out.print(Text(cut, style="dim"))
     parts = _tables(explained, out.width) if numbers else _groups(explained, out.width)
     for part in parts:
@@ -51,11 +39,8 @@ def print_words(
     if explained.refused:
         out.print()
     for name, reason in explained.refused.items():
-        out.print(
-            Text(
-                f"refused: {escape_control_characters(describe_refusal(name, reason))}", style="dim"
-            )
-        )
+        refusal = escape_control_characters(page.describe_refusal(name, reason))
+        out.print(Text(f"refused: {refusal}", style="dim"))
 
 
 def colour_words(tokens: Sequence[str], scores: Sequence[float]) -> Text:
@@ -69,7 +54,7 @@ def colour_words(tokens: Sequence[str], scores: Sequence[float]) -> Text:
 
 
 def _groups(explained: TextExplanation, width: int) -> Iterator[Lines]:
-    groups = group_by_kind(explained)
+    groups = page.group_by_kind(explained)
     longest = max((len(one.name) for group in groups for one in group.methods), default=0)
     for group in groups:
         heading = Text.assemble((group.kind.upper(), "bold"), "\n", (group.meaning, "dim"))
@@ -85,15 +70,15 @@ def _groups(explained: TextExplanation, width: int) -> Iterator[Lines]:
         yield Lines(heading, *(below if width < NARROW else [beside]))
 
 
-def _words(tokens: Sequence[str], one: MethodView) -> Text:
+def _words(tokens: Sequence[str], one: page.MethodView) -> Text:
     words = colour_words(tokens, one.scores.scores).append("\n")
-    line = " · ".join((describe_strongest(tokens, one), *one.facts))
+    line = " · ".join((page.describe_strongest(tokens, one), *one.facts))
     return words.append(escape_control_characters(line), style="dim")
 
 
 def _tables(explained: TextExplanation, width: int) -> Iterator[Table]:
     """Words × methods, as many methods in one table as fit beside each other."""
-    shown = [one for group in group_by_kind(explained) for one in group.methods]
+    shown = [one for group in page.group_by_kind(explained) for one in group.methods]
     words = [escape_control_characters(shorten_word(token, LONGEST)) for token in explained.tokens]
     first = max((Text(word).cell_len for word in words), default=0)
     while shown:
@@ -104,7 +89,7 @@ def _tables(explained: TextExplanation, width: int) -> Iterator[Table]:
         yield _table(words, some)
 
 
-def _table(words: Sequence[str], some: Sequence[MethodView]) -> Table:
+def _table(words: Sequence[str], some: Sequence[page.MethodView]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="")
     table.add_column("", no_wrap=True)
     for one in some:
@@ -113,15 +98,13 @@ def _table(words: Sequence[str], some: Sequence[MethodView]) -> Table:
             heading.append(f" {one.unit}", style="dim")
         table.add_column(heading, justify="right", vertical="top")
     for place, word in enumerate(words):
-        table.add_row(Text(word), *(_cell(one, one.scores.scores[place]) for one in some))
+        scores = ((one, one.scores.scores[place]) for one in some)
+        cells = (Text(one.number(score), _style(score / one.largest)) for one, score in scores)
+        table.add_row(Text(word), *cells)
     return table
 
 
-def _cell(one: MethodView, score: float) -> Text:
-    return Text(one.number(score), style=_style(score / one.largest))
-
-
-def _width(one: MethodView) -> int:
+def _width(one: page.MethodView) -> int:
     return max(len(one.name), len(f"{one.scores.kind} {one.unit}".strip()), 8)
 
 

@@ -9,19 +9,7 @@ from rich.text import Text
 from heedful.comparison.records import ComparisonRecord, Difference, SidePair
 from heedful.comparison.requirements import RequirementResult
 from heedful.report.escaping import escape_control_characters
-from heedful.report.pages.comparison import (
-    CERTAIN,
-    build_side_table,
-    describe_correction,
-    describe_intervals,
-    describe_missing,
-    describe_texts,
-    display_name,
-    find_measure,
-    format_difference,
-    format_p_value,
-    group_differences,
-)
+from heedful.report.pages import comparison as page
 from heedful.report.pages.section_render import three_decimals
 from heedful.report.sections.check_measures import ARROWS
 from heedful.report.terminal.verdict_card import COLOURS
@@ -47,10 +35,10 @@ def print_comparison(
     for pair in compared.pairs:
         _print_pair(out, compared, pair)
     out.print()
-    legend = f"{CERTAIN} differs beyond chance. ↑ higher, ↓ lower values speak for attention."
+    legend = f"{page.CERTAIN} differs beyond chance. ↑ higher, ↓ lower values speak for attention."
     if compared.kind == "methods":
         legend = legend.replace("attention", "a method")
-    for line in (legend, describe_intervals(compared), describe_correction(compared)):
+    for line in (legend, page.describe_intervals(compared), page.describe_correction(compared)):
         out.print(Text(line, style="dim"))
     for gate in required:
         style = "green" if gate.met else "bold red"
@@ -60,7 +48,7 @@ def print_comparison(
 def _sides(compared: ComparisonRecord) -> Table:
     """A column for each run; attention has a row where it is not the same in all."""
     shown = Table(box=None, padding=(0, 3, 0, 0), header_style="bold")
-    table = build_side_table(compared)
+    table = page.build_side_table(compared)
     for name in table.head:
         shown.add_column(Text(escape_control_characters(name)), overflow="fold")
     for first, *cells in table.rows:
@@ -78,13 +66,12 @@ def _cell_text(cell: str | Cell) -> Text:
 
 def _print_pair(out: Console, compared: ComparisonRecord, pair: SidePair) -> None:
     second, first = map(escape_control_characters, (pair.second, pair.first))
-    title = f"\n{second} against {first}: {pair.pairing}"
-    out.print(Text(title, style="bold"))
+    out.print(Text(f"\n{second} against {first}: {pair.pairing}", style="bold"))
     for note in pair.notes:
         out.print(Text(escape_control_characters(note), style="yellow"))
     out.print(_differences(compared, pair))
-    notes = [f"{one.check}: {one.note}" for one in group_differences(pair) if one.note]
-    for line in (*notes, *describe_missing(pair)):
+    notes = [f"{one.check}: {one.note}" for one in page.group_differences(pair) if one.note]
+    for line in (*notes, *page.describe_missing(pair)):
         out.print(Text(escape_control_characters(line), style="dim"))
 
 
@@ -93,12 +80,12 @@ def _differences(compared: ComparisonRecord, pair: SidePair) -> Table:
     table.add_column("", width=1)
     table.add_column("measure", overflow="fold", min_width=24)
     table.add_column("")
-    table.add_column(Text(_short(pair.first)), justify="right", no_wrap=True)
-    table.add_column(Text(_short(pair.second)), justify="right", no_wrap=True)
+    for name in (pair.first, pair.second):
+        table.add_column(Text(_short(name)), justify="right", no_wrap=True)
     table.add_column(f"difference [{100 * compared.level:g}%]", no_wrap=True)
-    table.add_column("p", justify="right", no_wrap=True)
-    table.add_column("n", justify="right", no_wrap=True)
-    for group in group_differences(pair):
+    for name in ("p", "n"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for group in page.group_differences(pair):
         if group.check:
             table.add_row("", Text(escape_control_characters(group.check), style="bold"))
         for one in group.rows:
@@ -107,18 +94,18 @@ def _differences(compared: ComparisonRecord, pair: SidePair) -> Table:
 
 
 def _add(table: Table, one: Difference, kind: str) -> None:
-    measure = find_measure(one.key, kind)
-    name = Text(escape_control_characters(display_name(one.key)))
-    for note in describe_texts(one):
+    measure = page.find_measure(one.key, kind)
+    name = Text(escape_control_characters(page.display_name(one.key)))
+    for note in page.describe_texts(one):
         name.append(f" {note}", style="dim")
     table.add_row(
-        Text(CERTAIN if one.certain else "", style="bold cyan"),
+        Text(page.CERTAIN if one.certain else "", style="bold cyan"),
         name,
         ARROWS[measure.direction],
         three_decimals(one.first.value),
         three_decimals(one.second.value),
-        Text(format_difference(one.difference), style="bold" if one.certain else ""),
-        format_p_value(one.corrected),
+        Text(page.format_difference(one.difference), style="bold" if one.certain else ""),
+        page.format_p_value(one.corrected),
         str(one.difference.n),
         style="dim" if measure.role == "control" else "",
     )

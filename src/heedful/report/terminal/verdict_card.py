@@ -1,7 +1,6 @@
 """The verdict card in the terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from rich.console import Console, Group
@@ -10,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.checks.spec import CheckSpec, group_missing
-from heedful.core.records import CheckResult, ClaimResult, Estimate, Verdict
+from heedful.core.records import CheckResult, Estimate, Verdict
 from heedful.report.check_specs import find_spec
-from heedful.report.escaping import escape_control_characters
+from heedful.report.escaping import escape_control_characters, shorten_word
 from heedful.report.sections.claims import CLAIM_LABELS
 from heedful.report.sections.multiverse import describe_choices
 from heedful.report.sections.retrained_models import describe_models
@@ -24,15 +23,9 @@ from heedful.report.sections.verdict_summary import (
 )
 
 COLOURS = {
-    "faithful": "green",
-    "unfaithful": "red",
-    "supported": "green",
-    "refuted": "red",
-    "supports": "green",
-    "refutes": "red",
-    "undecided": "yellow",
-    "no vote": "dim",
-    "not tested": "dim",
+    **dict.fromkeys(("faithful", "supported", "supports"), "green"),
+    **dict.fromkeys(("unfaithful", "refuted", "refutes"), "red"),
+    **{"undecided": "yellow", "no vote": "dim", "not tested": "dim"},
 }
 WIDTH = 25  # cells of a ruler
 MARK = {"inside": "●", "above": "►", "below": "◄"}
@@ -105,8 +98,8 @@ def _ruler(estimate: Estimate) -> Text:
     cells = ["─"] * WIDTH
     cells[cell(0.5)] = "┼"
     if estimate.n > 1 and estimate.low == estimate.low:
-        for place in range(cell(estimate.low), cell(estimate.high) + 1):
-            cells[place] = "━"
+        start, end = cell(estimate.low), cell(estimate.high) + 1
+        cells[start:end] = "━" * (end - start)
     if estimate.n and estimate.value == estimate.value:
         side = "above" if estimate.value > 1 else "below" if estimate.value < 0 else "inside"
         cells[cell(estimate.value)] = MARK[side]
@@ -117,12 +110,18 @@ def _ruler(estimate: Estimate) -> Text:
 
 def _details(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[Any]:
     """Reasons of the claims, the estimates of every check, and what they rest on."""
-    reasons = [Text(f"{name}: {one.why}") for name, one in _reasons(verdict)]
-    yield from _apart(*reasons)
+    examined = [(name, one) for name, one in verdict.claims.items() if one.checks]
+    yield from _apart(
+        *(Text(f"{name}: {escape_control_characters(one.why)}") for name, one in examined)
+    )
     yield from _apart(_checks(verdict, manifest), *_missing(verdict))
-    yield from (part for one in _summaries(verdict, manifest) for part in _apart(one))
+    specs = {check: find_spec(check, manifest) for check in verdict.checks}
     for check, result in verdict.checks.items():
-        if words := find_spec(check, manifest).title:
+        summary = specs[check].summary  # of the measures that the table leaves out
+        if summary is not None and (sentence := summary(result)):
+            yield from _apart(Text(sentence))
+    for check, result in verdict.checks.items():
+        if words := specs[check].title:
             yield from _apart(_line(f"{words}: {result.why}"))
     if choices := describe_choices(verdict):
         yield from _apart(_line(f"Other choices: {choices}"))
@@ -138,13 +137,6 @@ def _apart(*parts: Any) -> Iterator[Any]:
         yield from parts
 
 
-def _reasons(verdict: Verdict) -> Iterator[tuple[str, ClaimResult]]:
-    """The claims that were examined, with reasons fit for a terminal."""
-    for name, one in verdict.claims.items():
-        if one.checks:
-            yield name, replace(one, why=escape_control_characters(one.why))
-
-
 def _claims(verdict: Verdict) -> Table:
     """A line for each claim; one for all that were not tested."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
@@ -157,9 +149,8 @@ def _claims(verdict: Verdict) -> Table:
             answer = Text(claim.answer, COLOURS[claim.answer])
             table.add_row(Text(name, style="bold"), answer, CLAIM_LABELS[name])
     if untested:
-        table.add_row(
-            "", Text("not tested", COLOURS["not tested"]), Text(", ".join(untested), "dim")
-        )
+        answer = Text("not tested", COLOURS["not tested"])
+        table.add_row("", answer, Text(", ".join(untested), "dim"))
     return table
 
 
@@ -172,7 +163,8 @@ def _checks(verdict: Verdict, manifest: Mapping[str, Any]) -> Table:
     table.add_column(f"mean [{100 * manifest['level']:g}%]", min_width=21)
     most = 12 if len(shown) < 3 else 7  # more would not fit a terminal of 80 columns
     for name in shown:
-        table.add_column(Text(_short(name, most)), justify="right", no_wrap=True)
+        heading = shorten_word(escape_control_characters(name), most)
+        table.add_column(Text(heading), justify="right", no_wrap=True)
     for check, result in verdict.checks.items():
         answer = Text(f"  {result.answer}", style=COLOURS[result.answer])
         table.add_row(Text(check, style="bold") + answer)
@@ -196,14 +188,6 @@ def _add_measures(table: Table, spec: CheckSpec, result: CheckResult, classes: l
         table.add_row(Text(f" {name}"), Text(value), *map(Text, cells), style=style)
 
 
-def _summaries(verdict: Verdict, manifest: Mapping[str, Any]) -> Iterator[Text]:
-    """The sentences that sum up measures which the table leaves out."""
-    for check, result in verdict.checks.items():
-        summary = find_spec(check, manifest).summary
-        if summary is not None and (sentence := summary(result)):
-            yield Text(sentence)
-
-
 def _missing(verdict: Verdict) -> list[Text]:
     """Why a check has no value for one of its measures; one line for each reason."""
     return [
@@ -217,29 +201,18 @@ def _value(estimate: Estimate | None) -> str:
     return "–" if estimate is None or not estimate.n else f"{estimate.value:.3f}"
 
 
-def _short(name: str, most: int) -> str:
-    shown = escape_control_characters(name)
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
-
-
 def _origin(manifest: Mapping[str, Any]) -> str:
-    data = manifest["data"]
+    data, left, cut = manifest["data"], manifest["too_short"], manifest["truncated"]
     cpu = sum(one["cpu"] for one in manifest["seconds"].values())
-    left = manifest["too_short"]
-    parts = [
+    parts = (
         f"{data['texts'] - left} texts of {data['name']} ({data['split']})",
-        f"{manifest['interval']}",
+        manifest["interval"],
         f"seed {manifest['seed']}",
         f"{cpu:.1f} CPU seconds",
-    ]
-    if left:
-        parts.append(f"{left} texts too short")
-    if manifest["truncated"]:
-        parts.append(f"{manifest['truncated']} texts cut")
-    if data["bad_rows"]:
-        parts.append(data["bad_rows"])
-    if data.get("cleaning"):
-        parts.append(f"cleaned as {data['cleaning']}")
-    if data.get("left_out"):
-        parts.append(data["left_out"])
-    return " · ".join(parts)
+        f"{left} texts too short" if left else "",
+        f"{cut} texts cut" if cut else "",
+        data["bad_rows"],
+        f"cleaned as {data['cleaning']}" if data.get("cleaning") else "",
+        data.get("left_out"),
+    )
+    return " · ".join(filter(None, parts))

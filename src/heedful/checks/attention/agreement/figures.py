@@ -4,6 +4,7 @@ from itertools import chain
 from math import isnan
 
 from heedful.core.records import CheckResult, Estimate
+from heedful.results.audited_attention import is_audited, read_audited_attention
 from heedful.results.document import FigureData, FigureRow
 from heedful.results.figure_data import (
     FigureWords,
@@ -151,7 +152,7 @@ def _heads(records: RunRecords, result: CheckResult) -> FigureData:
         if head is not None and not isnan(one.value)
     }
     most = max(map(abs, heads.values()), default=0.0) or 1.0
-    audited = {layer for layer, _ in heads} & {records.audited_layer}
+    audited = read_audited_attention(records.manifest)
     return FigureData(
         "layers_heads",
         "heatmap",
@@ -163,6 +164,10 @@ def _heads(records: RunRecords, result: CheckResult) -> FigureData:
             {"row": str(layer), "column": str(head), "value": heads[layer, head]}
             for layer, head in sorted(heads)
         ],
-        marks=[{"row": str(layer), "label": "under audit"} for layer in audited],
+        marks=[
+            {"row": str(layer), "label": "under audit"}
+            for layer in {layer for layer, _ in heads}
+            if is_audited(audited, layer)
+        ],
         y="layer",
     )
