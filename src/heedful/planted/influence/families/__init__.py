@@ -12,3 +12,4 @@ from heedful.planted.influence.families import questions as questions
 from heedful.planted.influence.families import redundancy as redundancy
 from heedful.planted.influence.families import saturation as saturation
 from heedful.planted.influence.families import tails as tails
+from heedful.planted.influence.families import unseen as unseen
