@@ -250,8 +250,8 @@ def plain_search(found, *, steps, candidates=5, rate=0.01, penalty=500.0, hinge=
     """The published loss, minimised by torch's own Adam through autograd, text by text."""
     for b, (q, values, p) in enumerate(texts(found)):
         q, values, p = map(torch.from_numpy, (q, values, p))
-        instance, T = found.batch.instances[b], len(q)
-        noise = normal_keys(found.seed, "adversarial", [instance], draws=candidates, lengths=[T])[0]
+        text, T = found.batch.content[b], len(q)
+        noise = normal_keys(found.seed, "adversarial", [text], draws=candidates, lengths=[T])[0]
         logits = (math.log(1 / T) + spread * torch.from_numpy(noise)).requires_grad_()
         adam = torch.optim.Adam([logits], lr=rate, amsgrad=True)
 

@@ -83,8 +83,8 @@ class Text:
 
     def shuffles(self, purpose, draws):
         """alpha dealt out in the order of the text's keys, `draws` times."""
-        index = self.encoded.index
-        keys = uniform_keys(SEED, purpose, [index], draws=draws, lengths=[self.n])[0]
+        content = self.encoded.content
+        keys = uniform_keys(SEED, purpose, [content], draws=draws, lengths=[self.n])[0]
         return [np.array([self.alpha[k] for k in np.argsort(row)]) for row in keys]
 
 

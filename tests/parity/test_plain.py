@@ -119,7 +119,7 @@ def test_no_plain_search_goes_farther_than_the_certificate(context):
 def test_the_plain_search_from_our_start_ends_where_ours_does(context, monkeypatch):
     batch = context.batch
     drawn = normal_keys(
-        context.seed, "adversarial", batch.instances, draws=5, lengths=batch.lengths.tolist()
+        context.seed, "adversarial", batch.content, draws=5, lengths=batch.lengths.tolist()
     )
     noise = torch.zeros(len(batch), 5, batch.ids.shape[1], dtype=torch.float64)
     for row, (keys, words) in enumerate(zip(torch.from_numpy(drawn), batch.mask, strict=True)):

@@ -13,6 +13,7 @@ from heedful.core.atomic_files import write_atomic
 from heedful.core.errors import ConfigError, RunError, file_errors
 from heedful.core.records import Verdict
 from heedful.report.terminal.verdict_card import print_card
+from heedful.results.kept_files import verify_run
 from heedful.results.run_folder import PLAN, REPORT, VERDICT, RunFolder
 from heedful.results.run_records import RunRecords
 from heedful.results.tables import import_pandas
@@ -46,6 +47,10 @@ class Run:
     def show(self, *, details: bool = False) -> None:
         """Print the verdict on one screen; with `details`, also the estimates of every check."""
         print_card(self.verdict, self.manifest, details=details)
+
+    def verify(self) -> list[str]:
+        """What is missing, changed or unknown among the kept files; empty where all is well."""
+        return verify_run(self.folder)
 
     @property
     def records(self) -> RunRecords:

@@ -15,8 +15,7 @@ def draw_uniform(
     context: BatchContext, purpose: str, *, draws: int, lengths: Sequence[int]
 ) -> Float64[Tensor, "B K L"]:
     """Numbers in [0, 1), as many as each text's length; ones beyond it."""
-    instances = context.batch.instances
-    keys = uniform_keys(context.seed, purpose, instances, draws=draws, lengths=lengths)
+    keys = uniform_keys(context.seed, purpose, context.batch.content, draws=draws, lengths=lengths)
     return torch.from_numpy(keys)
 
 

@@ -18,6 +18,7 @@ from heedful.cli import (
     reproduce,
     train,
     train_diffmask,
+    verify,
 )
 from heedful.core.errors import HeedfulError
 
@@ -40,6 +41,7 @@ app.command("check")(check.check)
 app.command("list")(list_parts.list_parts)
 app.command("report")(report.report)
 app.command("compare")(compare.compare)
+app.command("verify")(verify.verify)
 app.command("benchmark")(benchmark.benchmark)
 app.command("reproduce")(reproduce.reproduce)
 

@@ -44,6 +44,11 @@ class Encoded:
         return self.words[: max(self.word, default=-1) + 1]
 
     @property
+    def content(self) -> str:
+        """What the subject reads of this text; equal for copies. Random draws are keyed by it."""
+        return describe_content(self.ids, self.query or ())
+
+    @property
     def explained_tokens(self) -> int:
         """How many tokens an explanation of this text ranks."""
         return sum(w >= 0 for w in self.word)
@@ -105,6 +110,13 @@ class Batch:
     def __len__(self) -> int:
         return len(self.instances)
 
+    @property
+    def content(self) -> list[str]:
+        """What the subject reads of each text, in any batch; random draws are keyed by it."""
+        ids = [own[here].tolist() for own, here in zip(self.ids, self.present, strict=True)]
+        queries = [()] * len(ids) if self.query is None else self.query.tolist()
+        return [describe_content(*both) for both in zip(ids, queries, strict=True)]
+
     def delete_tokens(self, rows: Int[Tensor, "N"], positions: Int[Tensor, "N"]) -> "Batch":
         """N variants: text rows[n] without the token at positions[n]; later tokens move up."""
         width = self.ids.shape[1]
@@ -149,6 +161,11 @@ class Batch:
             0, place, torch.arange(len(self)), "amin"
         )
         return first, place
+
+
+def describe_content(ids: Sequence[int], query: Sequence[int]) -> str:
+    """The ids of a text and of its query, whose padding (0) is left out."""
+    return f"{[*ids]}{[one for one in query if one] if query else ''}"
 
 
 def collate(

@@ -1,7 +1,7 @@
 """Random draws keyed by what they belong to, never by batch shape, order or worker.
 
-A draw belongs to (seed, purpose, instance). Philox is counter-based: the key selects the stream, so
-the same instance gets the same numbers in any batch and on any machine.
+A draw belongs to (seed, purpose, content of a text). Philox is counter-based: the key selects the
+stream, so the same text gets the same numbers in any batch, order or shard, and on any machine.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,12 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+TextKey = int | str  # the content of a text, or a number
 WHOLE_RUN = -1  # the "instance" of a draw that belongs to the whole data set
 
 
-def generator(seed: int, purpose: str, instance: int = WHOLE_RUN) -> np.random.Generator:
-    """The random stream of one instance for one purpose.
+def generator(seed: int, purpose: str, instance: TextKey = WHOLE_RUN) -> np.random.Generator:
+    """The random stream of one text for one purpose; `instance` is a number, or its content.
 
     >>> a, b = (generator(0, "permutation", 7).random() for _ in range(2))
     >>> a == b
@@ -26,21 +27,24 @@ def generator(seed: int, purpose: str, instance: int = WHOLE_RUN) -> np.random.G
 
 
 def uniform_keys(
-    seed: int, purpose: str, instances: Sequence[int], *, draws: int, lengths: Sequence[int]
+    seed: int, purpose: str, texts: Sequence[TextKey], *, draws: int, lengths: Sequence[int]
 ) -> NDArray[np.float64]:
-    """(len(instances), draws, max length) uniform numbers; row b uses only its first lengths[b]."""
-    keys = np.ones((len(instances), draws, max(lengths, default=0)))
-    for row, (instance, length) in enumerate(zip(instances, lengths, strict=True)):
-        keys[row, :, :length] = generator(seed, purpose, instance).random((draws, length))
+    """(len(texts), draws, max length) uniform numbers; row b uses only its first lengths[b].
+
+    `texts` are what the subject reads of each text: copies of a text have the same numbers.
+    """
+    keys = np.ones((len(texts), draws, max(lengths, default=0)))
+    for row, (text, length) in enumerate(zip(texts, lengths, strict=True)):
+        keys[row, :, :length] = generator(seed, purpose, text).random((draws, length))
     return keys
 
 
 def normal_keys(
-    seed: int, purpose: str, instances: Sequence[int], *, draws: int, lengths: Sequence[int]
+    seed: int, purpose: str, texts: Sequence[TextKey], *, draws: int, lengths: Sequence[int]
 ) -> NDArray[np.float64]:
     """As `uniform_keys`, with standard normal numbers (zeros beyond each row's length)."""
-    keys = np.zeros((len(instances), draws, max(lengths, default=0)))
-    for row, (instance, length) in enumerate(zip(instances, lengths, strict=True)):
-        noise = generator(seed, purpose, instance).standard_normal((draws, length))
+    keys = np.zeros((len(texts), draws, max(lengths, default=0)))
+    for row, (text, length) in enumerate(zip(texts, lengths, strict=True)):
+        noise = generator(seed, purpose, text).standard_normal((draws, length))
         keys[row, :, :length] = noise
     return keys

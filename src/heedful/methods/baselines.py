@@ -19,9 +19,9 @@ class RandomScores:
     """Random scores that depend on the seed and the text, not on the batch."""
 
     def __call__(self, context: BatchContext, _target: Int[Tensor, "B"]) -> Explanation:
-        mask, instances = context.batch.mask, context.batch.instances
+        mask, texts = context.batch.mask, context.batch.content
         lengths = context.batch.lengths.tolist()
-        keys = uniform_keys(context.seed, "random", instances, draws=1, lengths=lengths)
+        keys = uniform_keys(context.seed, "random", texts, draws=1, lengths=lengths)
         drawn = torch.from_numpy(keys[:, 0]).to(context.forward.attention)
         home = positions_first(mask)[:, : drawn.shape[1]]
         scores = torch.zeros_like(context.forward.attention).scatter(-1, home, drawn)

@@ -283,7 +283,7 @@ class DiffMaskTrainer:
         """Uniform draws that depend on the text and the word only, not on the batch."""
         lengths, layers = batch.mask.sum(-1).tolist(), len(self.lagrangian.multipliers)
         keys = uniform_keys(
-            self.recipe.seed, "diffmask, dev", batch.instances, draws=layers, lengths=lengths
+            self.recipe.seed, "diffmask, dev", batch.content, draws=layers, lengths=lengths
         )
         drawn = torch.from_numpy(keys).clamp(NOISE_MARGIN, 1 - NOISE_MARGIN).transpose(0, 1)
         positions = positions_first(batch.mask)[:, : drawn.shape[-1]].expand_as(drawn)

@@ -197,12 +197,7 @@ class InfluenceOfBatch:
     @cached_property
     def keys(self) -> list[str]:
         """What the draws of each text are keyed by: everything that the model reads of it."""
-        batch = self.context.batch
-        return [
-            f"{batch.ids[row][batch.present[row]].tolist()}"
-            f"{'' if batch.query is None else batch.query[row][batch.query[row] != 0].tolist()}"
-            for row in range(len(batch))
-        ]
+        return self.context.batch.content
 
     @cached_property
     def costly(self) -> list[int]:

@@ -54,7 +54,7 @@ class AdversarialSearch:
         lengths, several = batch.lengths.tolist(), rows.shape[1:-1]
         draws = self.candidates * math.prod(several)
         noise = normal_keys(
-            context.seed, "adversarial", batch.instances, draws=draws, lengths=lengths
+            context.seed, "adversarial", batch.content, draws=draws, lengths=lengths
         )
         even = torch.tensor([-math.log(max(1, length)) for length in lengths]).to(rows)
         drawn = self.spread * torch.from_numpy(noise).to(rows)

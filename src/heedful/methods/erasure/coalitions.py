@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.core.batch import Batch
-from heedful.core.rng import generator
+from heedful.core.rng import TextKey, generator
 from heedful.core.values import Explanation
 from heedful.methods.base import explanation_from_scores
 from heedful.models.batch_context import BatchContext
@@ -129,11 +129,11 @@ class Coalitions:
     players: Players
 
     def __call__(self, context: BatchContext) -> tuple[CoalitionValues, ...]:
-        token_player, instances = player_index(context.batch, self.players), context.batch.instances
+        token_player, texts = player_index(context.batch, self.players), context.batch.content
         with context.clock("coalitions"):
             visible = [
-                torch.from_numpy(sample_coalitions(count, self.samples, context.seed, instance))
-                for count, instance in zip(player_counts(token_player), instances, strict=True)
+                torch.from_numpy(sample_coalitions(count, self.samples, context.seed, text))
+                for count, text in zip(player_counts(token_player), texts, strict=True)
             ]
             # token_player is −1 outside of players, which takes the added last column
             hidden = [
@@ -160,7 +160,7 @@ def explain_by_coalitions(
     return spread_scores(name, context, player_index(context.batch, coalitions.players), scores)
 
 
-def sample_coalitions(players: int, samples: int, seed: int, instance: int) -> CoalitionMasks:
+def sample_coalitions(players: int, samples: int, seed: int, text: TextKey) -> CoalitionMasks:
     """All coalitions of the players if there are at most `samples`, else a stratified sample.
 
     The sample is the full coalition, then pairs of a coalition and its complement, then the empty
@@ -170,7 +170,7 @@ def sample_coalitions(players: int, samples: int, seed: int, instance: int) -> C
         numbers = np.arange(2**players)[::-1]
         every: CoalitionMasks = (numbers[:, None] >> np.arange(players)) % 2 == 1
         return every
-    draw = generator(seed, "coalitions", instance)
+    draw = generator(seed, "coalitions", text)
     parts = [np.ones((1, players), dtype=bool)]
     for size, pairs in pairs_by_size(players, (samples - 2) // 2).items():
         some = _draw_coalitions(players, size, pairs, draw)

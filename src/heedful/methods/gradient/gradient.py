@@ -98,7 +98,7 @@ class SmoothGrad:
     def __call__(self, context: BatchContext, target: Int[Tensor, "B"]) -> Explanation:
         total = torch.zeros_like(context.embedded)
         rows = torch.arange(len(context.batch))
-        streams = [generator(context.seed, "smoothgrad", one) for one in context.batch.instances]
+        streams = [generator(context.seed, "smoothgrad", one) for one in context.batch.content]
         with context.clock("smoothgrad"):
             for _ in range(self.samples):
                 noisy = context.embedded.detach() + self._noise(context, streams)

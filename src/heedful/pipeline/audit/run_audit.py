@@ -102,8 +102,9 @@ class _Audit:
             run_retraining(store, jobs, self.inputs, self.callbacks)
             summary = store.summary(jobs)
             verdict = self._verdict(store.columns(jobs), summary)
-            store.write(MANIFEST, dumps(self._manifest(summary), indent=1))
             store.write(VERDICT, verdict.to_json())
+            manifest = self._manifest(summary) | {"files": store.digests()}
+            store.write(MANIFEST, dumps(manifest, indent=1))
 
     @cached_property
     def fingerprint(self) -> str | None:
@@ -128,6 +129,12 @@ class _Audit:
         for part in parts.values() if any(not self.store.done(job) for job in jobs) else ():
             if isinstance(part, DescribesCost):
                 self.callbacks.announce(part.describe_cost(len(data)))
+        damaged = [name for job in jobs for name in self.store.damaged_files(job.name)]
+        if damaged:
+            self.callbacks.announce(
+                f"Missing or changed since they were written, and measured again: "
+                f"{', '.join(damaged)}."
+            )
         before = self.store.dtype(jobs)
         rows = iter(data)  # read once, in order
         for job in jobs:

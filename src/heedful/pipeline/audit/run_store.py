@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from heedful.core.atomic_files import remove_drafts, save_atomic, write_atomic
+from heedful.core.atomic_files import remove_drafts, remove_file, save_atomic, write_atomic
 from heedful.core.errors import RunError
 from heedful.core.records import SCHEMA, MeasureKey
 from heedful.core.values import Example
 from heedful.pipeline.audit.job import JobResult, JobSummary
 from heedful.pipeline.audit.text_rows import text_id_table
 from heedful.pipeline.plan.plan import Plan
+from heedful.results.kept_files import KeptFiles
 from heedful.results.run_folder import (
+    MANIFEST,
     MAPS,
     MEASUREMENTS,
     PLAN,
@@ -39,6 +42,7 @@ from heedful.results.tables import (
 from heedful.results.text_ids import TextIds, read_text_ids
 
 DATASET_MEASURES = "whole"  # the file of measures that need all texts
+RESULTS = (MEASUREMENTS, TEXTS, MAPS)  # the kinds of files that a job writes
 SUMMARY_KEY = b"heedful"  # Parquet metadata: the summary of a job
 
 
@@ -98,9 +102,14 @@ AnyJob = Job | DatasetJob
 
 @dataclass(frozen=True)
 class RunStore:
-    """The files of one run."""
+    """The files of one run; each is recorded with the digest of its content."""
 
     folder: Path
+
+    @cached_property
+    def kept(self) -> KeptFiles:
+        """The files that are recorded, also those of an earlier process."""
+        return KeptFiles.read(self.folder)
 
     def begin(self, plan: Plan, jobs: Sequence[AnyJob] = ()) -> None:
         """Claim the folder for this plan, or continue the run of the same plan and jobs."""
@@ -127,13 +136,40 @@ class RunStore:
                 "precision (dtype), or of other data under the same names. Choose another --out, "
                 "or remove the folder."
             )
+        for kind in (TEXTS, MAPS, TEXT_IDS) if jobs else ():
+            for path in RunFolder(self.folder).files(kind):
+                if path.stem not in ours:
+                    raise RunError(f"{path} is no file of this run. Remove it and run again.")
         for kind in (".", MEASUREMENTS, TEXTS, MAPS, TEXT_IDS):
             remove_drafts(self.folder / kind)
-        write_atomic(self.folder / PLAN, plan.to_toml())
+        self.write(PLAN, plan.to_toml())
 
     def done(self, job: AnyJob) -> bool:
-        """Whether the job's results are here."""
-        return self._path(job.name).exists()
+        """Whether the job's results are here, whole and unchanged."""
+        return job.name in self._whole_jobs
+
+    @cached_property
+    def _whole_jobs(self) -> set[str]:
+        """The jobs of which no file is missing or changed."""
+        found = set()
+        for path in self.kept.digests:
+            kind, _, name = path.removesuffix(".parquet").partition("/")
+            if kind == MEASUREMENTS and not self.damaged_files(name, RESULTS):
+                found.add(name)
+        return found
+
+    def damaged_files(
+        self, job: str, kinds: Sequence[str] = (MEASUREMENTS, TEXTS, MAPS, TEXT_IDS)
+    ) -> list[str]:
+        """The files of a finished job that are missing or changed."""
+        names = [f"{kind}/{job}.parquet" for kind in kinds]
+        if f"{MEASUREMENTS}/{job}.parquet" not in self.kept.digests:
+            return []
+        return [one for one in names if one in self.kept.digests and not self.kept.is_whole(one)]
+
+    def digests(self) -> dict[str, str]:
+        """The digest of every kept file, by its name in the folder; but that of the manifest."""
+        return {name: one for name, one in sorted(self.kept.digests.items()) if name != MANIFEST}
 
     def dtype(self, jobs: Sequence[AnyJob]) -> str:
         """The precision in which the jobs that are done were computed; "" where none says so."""
@@ -142,16 +178,31 @@ class RunStore:
 
     def put(self, job: AnyJob, result: JobResult, labels: Sequence[str]) -> None:
         """Keep a job's results; the measurements last, since they mean that the job is done."""
+        self._forget(job)
         if isinstance(job, Job):
             self._write_rows(TEXTS, job.name, pa.Table.from_pylist(result.texts, TEXT_SCHEMA))
         if result.maps:
             self._write_rows(MAPS, job.name, pa.Table.from_pylist(result.maps, MAP_SCHEMA))
         self._write(job.name, _table(result, labels), asdict(result.summary))
+        self._record(job.name)
+        self._whole_jobs.add(job.name)
+
+    def _forget(self, job: AnyJob) -> None:
+        """Drop the record of a job that is measured again, before its files change."""
+        for kind in RESULTS:
+            if self.kept.digests.pop(f"{kind}/{job.name}.parquet", None) and kind == MAPS:
+                remove_file(self.folder / kind / f"{job.name}.parquet")
+
+    def _record(self, job: str, *kinds: str) -> None:
+        """Record the files of a job, those of all kinds by default."""
+        names = (f"{kind}/{job}.parquet" for kind in kinds or RESULTS)
+        self.kept.record(*(name for name in names if (self.folder / name).exists()))
 
     def put_text_ids(self, job: Job, examples: Sequence[Example]) -> None:
-        """Keep the ids of a job's texts, also of one that an older version did without them."""
-        if not (self.folder / TEXT_IDS / f"{job.name}.parquet").exists():
+        """Keep the ids of a job's texts, unless they are there and whole."""
+        if not self.kept.is_whole(f"{TEXT_IDS}/{job.name}.parquet"):
             self._write_rows(TEXT_IDS, job.name, text_id_table(examples))
+            self._record(job.name, TEXT_IDS)
 
     def text_ids(self, instances: NDArray[np.int64]) -> TextIds | None:
         """The ids of some texts; None where the run kept none."""
@@ -165,6 +216,7 @@ class RunStore:
         parts = [_rows(key, texts.instances, named, one) for key, one in values.items()]
         table = pa.concat_tables(parts) if parts else MEASUREMENT_SCHEMA.empty_table()
         self._write(DATASET_MEASURES, table, {})
+        self._record(DATASET_MEASURES, MEASUREMENTS)
 
     def columns(self, jobs: Sequence[AnyJob]) -> MeasurementColumns:
         """The values that the jobs measured, every measure on every text."""
@@ -184,6 +236,7 @@ class RunStore:
     def write(self, name: str, content: str) -> None:
         """Write one of the run's text files."""
         write_atomic(self.folder / name, content)
+        self.kept.record(name)
 
     def _write(self, name: str, table: pa.Table, summary: Mapping[str, Any]) -> None:
         table = table.replace_schema_metadata({SUMMARY_KEY: json.dumps(summary).encode()})

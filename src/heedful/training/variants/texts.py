@@ -116,7 +116,7 @@ class RandomMasks:
 def mask_random_words(one: Encoded, seed: int, copy: int, blank: int) -> Encoded:
     """The text with a random number of its words masked, uniform between none and all."""
     words = sorted({word for word in one.word if word >= 0})
-    draw = generator(seed, f"holes, copy {copy}", one.index)
+    draw = generator(seed, f"holes, copy {copy}", one.content)
     count = int(draw.integers(len(words) + 1))
     masked = {words[index] for index in draw.permutation(len(words))[:count].tolist()}
     ids = (blank if word in masked else id_ for id_, word in zip(one.ids, one.word, strict=True))

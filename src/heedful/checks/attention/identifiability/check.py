@@ -175,8 +175,8 @@ def _draw_words(context: BatchContext, count: int) -> Int[Tensor, "B J"]:
 def _draw_directions(context: BatchContext, count: int, width: int) -> Float64[Tensor, "B P D"]:
     """Orthonormal directions of each text, by its own draw."""
     made = []
-    for instance in context.batch.instances:
-        noise = generator(context.seed, f"{NAME}, directions", instance)
+    for text in context.batch.content:
+        noise = generator(context.seed, f"{NAME}, directions", text)
         drawn = noise.standard_normal((width, min(count, width)))
         made.append(np.linalg.qr(drawn).Q.T)
     return torch.from_numpy(np.stack(made))

@@ -76,7 +76,7 @@ class Seeds(Paced):
         keys = uniform_keys(
             retraining.seed,
             "seeds, shuffled",
-            [one.index for one in encoded],
+            [one.content for one in encoded],
             draws=self.shuffles,
             lengths=mask.sum(-1).tolist(),
         )
