@@ -1,8 +1,8 @@
 """Models kept at commit e24f016 still predict the same logits, and checks find the same values.
 
 How the kept files came about is described in tests/fixtures/e24f016/README.md. Only public names
-are used here, but for the key of random draws, and both sides are read as data frames, so that the tests outlive the names of modules
-and of columns.
+are used here, but for the key of random draws, and both sides are read as data frames, so that the
+tests outlive the names of modules and of columns.
 """
 
 import json
