@@ -1,0 +1,87 @@
+"""Draw attacks and judge how each ends: `python -m attacks --data 10000 --models 300 --runs 200`."""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+SHOWN = 20  # failures that are printed whole
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the campaigns; 0 where every case ended well."""
+    asked = parse(words)
+    with tempfile.TemporaryDirectory(prefix="heedful-attacks-") as name:
+        scratch = Path(name)
+        prepare_environment(scratch)
+        from attacks.campaigns import campaigns
+        from attacks.sandbox import Outcome, run_campaign
+
+        every: list[Outcome] = []
+        for campaign, count in campaigns(asked, scratch):
+            begun = time.monotonic()
+            numbers = [asked.only] if asked.only is not None else range(count)
+            found: list[Outcome] = []
+            for outcome in run_campaign(campaign, list(numbers), workers=asked.workers):
+                found.append(outcome)
+                if asked.verbose or asked.only is not None:
+                    print(f"{outcome.number:5} {outcome.kind:9} {outcome.what}: {outcome.detail}")
+            kinds = Counter(one.kind for one in found)
+            told = ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
+            print(f"{campaign.generator}: {told} in {time.monotonic() - begun:.0f} s", flush=True)
+            every += found
+        return summarise(every, asked.seed)
+
+
+def parse(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("attacks", description=__doc__)
+    for name, what in (
+        ("data", "files of data"),
+        ("plans", "plans"),
+        ("models", "model folders"),
+        ("runs", "damaged run folders"),
+    ):
+        parser.add_argument(f"--{name}", type=int, default=0, metavar="N", help=what)
+    parser.add_argument("--seed", type=int, default=1, help="what all cases are drawn from")
+    parser.add_argument("--only", type=int, metavar="NUMBER", help="this case alone, in full")
+    parser.add_argument("--workers", type=int, default=2, help="processes at once")
+    parser.add_argument("--seconds", type=float, default=60.0, help="longest time of a case")
+    parser.add_argument("--verbose", action="store_true", help="print every case")
+    return parser.parse_args(words)
+
+
+def prepare_environment(scratch: Path) -> None:
+    """Nothing is fetched, nothing of the user's is touched, one process computes on one thread."""
+    os.environ |= {
+        "HOME": str(scratch / "home"),
+        "HF_HOME": str(scratch / "home/hf"),
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "OMP_NUM_THREADS": "1",
+        "NO_COLOR": "1",
+        "COLUMNS": "100",
+    }
+    (scratch / "home").mkdir()
+
+
+def summarise(outcomes: Sequence, seed: int) -> int:
+    """Print the first failures, the kinds of all, and the last line."""
+    bad = sorted((one for one in outcomes if not one.good), key=lambda one: one.kind)
+    for one in bad[:SHOWN]:
+        print(f"\n{one.kind}: {one.what}\n  {one.detail}")
+        print(f"  again: python -m attacks --{one.generator} 1 --seed {seed} --only {one.number}")
+    if bad:
+        print(f"\nBad: {dict(Counter(one.kind for one in bad))}")
+    slow = max(outcomes, key=lambda one: one.seconds, default=None)
+    if slow:
+        print(f"Slowest: {slow.seconds:.1f} s, {slow.generator} {slow.number}: {slow.what[:100]}")
+    print(f"{len(outcomes) - len(bad)} passed, {len(bad)} failed")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
