@@ -1,15 +1,16 @@
-"""Draw attacks and judge how each ends: `python -m attacks --data 10000 --models 300 --runs 200`."""
+"""Draw attacks and judge how each ends: `python -m attacks --data 10000 --models 300`."""
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-SHOWN = 20  # failures that are printed whole
+SHOWN = 40  # kinds of failures that are printed
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -69,13 +70,18 @@ def prepare_environment(scratch: Path) -> None:
 
 
 def summarise(outcomes: Sequence, seed: int) -> int:
-    """Print the first failures, the kinds of all, and the last line."""
-    bad = sorted((one for one in outcomes if not one.good), key=lambda one: one.kind)
-    for one in bad[:SHOWN]:
-        print(f"\n{one.kind}: {one.what}\n  {one.detail}")
+    """Print the failures, those that look alike once, and the last line."""
+    bad = [one for one in outcomes if not one.good]
+    alike = defaultdict(list)
+    for one in bad:
+        alike[re.sub(r"[0-9]+|/\S+|'.*?'", "", f"{one.kind} {one.detail}")[:150]].append(one)
+    for some in sorted(alike.values(), key=lambda some: some[0].kind)[:SHOWN]:
+        one = some[0]
+        print(f"\n{one.kind}, {len(some)} times: {one.what}\n  {one.detail}")
         print(f"  again: python -m attacks --{one.generator} 1 --seed {seed} --only {one.number}")
     if bad:
-        print(f"\nBad: {dict(Counter(one.kind for one in bad))}")
+        kinds = Counter(f"{one.generator} {one.kind}" for one in bad)
+        print(f"\nBad: {', '.join(f'{number} {kind}' for kind, number in kinds.most_common())}")
     slow = max(outcomes, key=lambda one: one.seconds, default=None)
     if slow:
         print(f"Slowest: {slow.seconds:.1f} s, {slow.generator} {slow.number}: {slow.what[:100]}")

@@ -17,14 +17,37 @@ import heedful
 from attacks.sandbox import Answer, Attempt, Place, must_be_refused, run_function
 
 Row = dict[str, Any]
-WORDS = "a fine dull film that nobody was ever w1 w2 w3 sorry to see again".split()
+WORDS = [
+    "a",
+    "fine",
+    "dull",
+    "film",
+    "that",
+    "nobody",
+    "was",
+    "ever",
+    "w1",
+    "w2",
+    "w3",
+    "sorry",
+    "to",
+    "see",
+    "again",
+]
 FIELDS = (
     *("text", "label", "tokens", "rationale", "word_scores", "candidates", "messages"),
     *("premise", "hypothesis", "paragraph", "question", "other"),
 )
 TEXTS = (
-    *("", " \t", "\0", "a \0 b", "\ud800", "a\udfffb", "\u202eshalom\u202c", "\ufeffa", "\x1b[31m"),
-    *("</script><script>alert(1)</script>", "=cmd|' /C calc'!A0", "a\r\nb", "\u2028", "🇩🇪👩‍👩‍👧", "‮"),
+    *("", " \t", "\0", "a \0 b", "\ud800", "a\udfffb", "\u202eb\u202c", "\ufeffa", "\x1b[31m"),
+    *(
+        "</script><script>alert(1)</script>",
+        "=cmd|' /C calc'!A0",
+        "a\r\nb",
+        "\u2028",
+        "🇩🇪👩‍👩‍👧",
+        "\u202e",
+    ),
 )
 NUMBERS = (
     *(0, 1, -1, 2**31, 2**53 + 1, 2**63 - 1, 2**63, -(2**63) - 1, 2**64, 10**30, 10**308, 10**400),

@@ -80,7 +80,7 @@ def nested(draw: random.Random) -> tuple[str, bool]:
 
 def doubled(draw: random.Random) -> tuple[str, bool]:
     """A key or a table twice."""
-    line = draw.choice(("seed = 8", "[fields]", '[settings]\npermutation = 3', "checks = []"))
+    line = draw.choice(("seed = 8", "[fields]", "[settings]\npermutation = 3", "checks = []"))
     return SOUND + line + "\n", line != "checks = []" and not line.startswith("seed")
 
 

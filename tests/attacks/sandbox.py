@@ -182,7 +182,7 @@ def run_case(campaign: Campaign, number: int, tell: Callable[[dict[str, object]]
     before = _peak_memory(reset=True)
     try:
         attempt = campaign.draw(campaign.random(number), place)
-    except Exception:
+    except Exception:  # noqa: BLE001 - the fault is the generator's
         return Outcome(campaign.generator, number, "generator", "", traceback.format_exc()[-1500:])
     try:
         what = attempt.what
@@ -190,7 +190,7 @@ def run_case(campaign: Campaign, number: int, tell: Callable[[dict[str, object]]
         kind, detail = judge(attempt, attempt.run())
     except MemoryError:
         kind, detail = "memory", "MemoryError"
-    except BaseException as error:  # a panic of Rust is no Exception
+    except BaseException as error:  # noqa: BLE001 - a panic of Rust is no Exception
         kind, detail = "traceback", _last_frames(error)
     if (grown := _peak_memory() - before) > MOST_MEMORY:
         kind, detail = "memory", f"{grown / GIB:.1f} GiB more than before. {detail}"
@@ -247,6 +247,11 @@ def fork(work: Callable[[], None]) -> int:
         code = 0
     finally:
         os._exit(code)
+
+
+def run_forked(work: Callable[[], object]) -> int:
+    """Do work in a process of its own and wait for it; gives its exit code."""
+    return os.waitstatus_to_exitcode(os.waitpid(fork(lambda: work() and None), 0)[1])
 
 
 @dataclass
