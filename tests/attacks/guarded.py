@@ -10,7 +10,7 @@ from attacks.sandbox import LONGEST_LINE, Answer, limit_memory
 TESTS = Path(__file__).parents[1]
 
 
-def guarded(*words: object, seconds: float = 60.0, **environment: str) -> Answer:
+def guarded(*words: object, seconds: float = 60.0) -> Answer:
     """Call the command with limits; one that takes longer ends with code −1."""
     call = [sys.executable, "-m", "attacks.guarded", *map(str, words)]
     paths = [str(TESTS.parent / "src"), str(TESTS), os.environ.get("PYTHONPATH", "")]
