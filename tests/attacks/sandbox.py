@@ -179,11 +179,11 @@ def run_case(campaign: Campaign, number: int, tell: Callable[[dict[str, object]]
     place, what, begun = campaign.place(number), "", time.monotonic()
     place.folder.mkdir(parents=True)
     os.chdir(place.folder)
-    before = _peak_memory(reset=True)
     try:
         attempt = campaign.draw(campaign.random(number), place)
     except Exception:  # noqa: BLE001 - the fault is the generator's
         return Outcome(campaign.generator, number, "generator", "", traceback.format_exc()[-1500:])
+    before = _peak_memory(reset=True)
     try:
         what = attempt.what
         tell({"begun": number, "what": what})
@@ -245,6 +245,9 @@ def fork(work: Callable[[], None]) -> int:
             os.setpgid(0, 0)
         work()
         code = 0
+    except BaseException:  # noqa: BLE001 - it goes no further: this process ends here
+        traceback.print_exc()
+        sys.stderr.flush()
     finally:
         os._exit(code)
 
