@@ -9,6 +9,10 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from attacks.sandbox import Outcome
 
 SHOWN = 40  # kinds of failures that are printed
 
@@ -69,12 +73,18 @@ def prepare_environment(scratch: Path) -> None:
     (scratch / "home").mkdir()
 
 
-def summarise(outcomes: Sequence, seed: int) -> int:
+def signature(one: "Outcome") -> str:
+    """What failures that look alike have in common: where they were raised, or what was done."""
+    said = one.detail if one.kind in ("traceback", "generator") else one.what.split(":")[0]
+    return re.sub(r"[0-9]+|/\S+|'.*?'", "", f"{one.kind} {one.generator} {said}")[:150]
+
+
+def summarise(outcomes: "Sequence[Outcome]", seed: int) -> int:
     """Print the failures, those that look alike once, and the last line."""
     bad = [one for one in outcomes if not one.good]
     alike = defaultdict(list)
     for one in bad:
-        alike[re.sub(r"[0-9]+|/\S+|'.*?'", "", f"{one.kind} {one.detail}")[:150]].append(one)
+        alike[signature(one)].append(one)
     for some in sorted(alike.values(), key=lambda some: some[0].kind)[:SHOWN]:
         one = some[0]
         print(f"\n{one.kind}, {len(some)} times: {one.what}\n  {one.detail}")

@@ -450,10 +450,10 @@ def test_scores_beyond_64_bits_are_one_bad_row(number):
 
 
 def test_bad_rows_are_too_many_before_all_are_read(tmp_path):
-    (tmp_path / "rows.jsonl").write_text("{}\n" + '{"text": 7, "label": 1}\n' * 300_000)
+    (tmp_path / "rows.jsonl").write_text("{}\n" + '{"text": 7, "label": 1}\n' * 30_000)
     with pytest.raises(DataError) as caught:
         heedful.read(tmp_path / "rows.jsonl")
-    assert "300001" not in str(caught.value)
+    assert "30001" not in str(caught.value)
 
 
 def test_keys_that_are_there_twice_are_reported(tmp_path):
@@ -472,7 +472,8 @@ def test_equal_splits_are_reported(run, tmp_path):
     words = ("train", data, "--encoder", "average", "--epochs", 1, "--out", tmp_path / "model")
     code, out, err = run(*words)
     assert code in (0, 2)
-    assert re.search(r"(dev|train).*(same|equal)|(same|equal).*(dev|train)", out + err)
+    told = (out + err).replace(str(tmp_path), "")  # whose name says what it is of
+    assert re.search(r"(dev|train).*(same|equal)|(same|equal).*(dev|train)", told)
 
 
 SIZES_OF_PLANS = {
@@ -583,7 +584,7 @@ def test_the_draft_of_a_killed_explain_goes(run, own, rows, tmp_path):
 FEW = {
     "permutation": {"permutation": {"draws": 5}},
     "adversarial": {"adversarial": {"steps": 20}},
-    "influence": {"influence": {"methods": ("attention",), "costly_texts": 6}},
+    "influence": {"influence": {"methods": ("attention",), "costly_texts": 1000}},
     "erasure": {},
 }
 DRAWN = ROWS[:8]
@@ -628,6 +629,9 @@ def test_copies_draw_alike(check):
 
 
 METHODS = ("random", "lime", "kernel_shap", "smoothgrad")
+LONG = [
+    {"text": " ".join(subjects.WORDS[n : n + 14 + n]), "label": f"class{n % 2}"} for n in range(6)
+]  # so long that methods draw coalitions of words, and do not take all
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -638,7 +642,7 @@ def test_methods_that_draw_do_so_by_content(method, tmp_path):
         table = pq.ParquetFile(out).read().to_pylist()
         return {rows[one["instance"]]["text"]: one["scores"] for one in table}
 
-    here, there = scores(DRAWN, "here"), scores(DRAWN[::-1], "there")
+    here, there = scores(LONG, "here"), scores(LONG[::-1], "there")
     for text, values in here.items():
         assert there[text] == pytest.approx(values, abs=1e-6)
 
