@@ -15,15 +15,9 @@ def guarded(*words: object, seconds: float = 60.0) -> Answer:
     call = [sys.executable, "-m", "attacks.guarded", *map(str, words)]
     paths = [str(TESTS.parent / "src"), str(TESTS), os.environ.get("PYTHONPATH", "")]
     own = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HUB_OFFLINE": "1"}
+    how = {"capture_output": True, "text": True, "check": False}
     try:
-        done = subprocess.run(
-            call,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            env=own | environment,
-            check=False,
-        )
+        done = subprocess.run(call, timeout=seconds, env=own, **how)
     except subprocess.TimeoutExpired:
         return Answer(-1, "", f"nothing after {seconds:.0f} seconds")
     return Answer(done.returncode, done.stdout, done.stderr)
@@ -31,7 +25,7 @@ def guarded(*words: object, seconds: float = 60.0) -> Answer:
 
 def refusal(answer: Answer) -> str:
     """The one clear line in which something was refused."""
-    assert answer.code == 2, answer
+    assert answer.code == 2, f"code {answer.code}: {(answer.out + answer.err)[-400:]}"
     assert answer.err.startswith("heedful: "), answer.err
     assert answer.err.count("\n") == 1, answer.err
     assert len(answer.err) < LONGEST_LINE
