@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-.PHONY: demo demo-transformer test slow bench studies calibration peers clean
+.PHONY: demo demo-transformer test slow fuzz kills bench studies calibration peers clean
 
 demo: $(VENV)/.demo
 	$(BIN)/heedful demo
@@ -34,6 +34,15 @@ bench: $(VENV)/.dev
 # What takes longer than a test may: trained models, published studies
 studies: $(VENV)/.dev
 	$(BIN)/pytest -m study
+
+# Hostile data, plans, model folders and run folders: an answer or one clear line, never more.
+# An hour on two cores; what failed is run again by make fuzz SEED=… or as its last lines say
+fuzz: $(VENV)/.dev
+	PYTHONPATH=tests $(BIN)/python -m attacks --data 10000 --plans 1000 --models 300 --runs 200 --seed $(SEED)
+
+# Commands killed at random moments and given again: the same rows and verdicts. Half an hour
+kills: $(VENV)/.dev
+	PYTHONPATH=tests $(BIN)/python -m attacks.kills --count 200 --seed $(SEED)
 
 # Is the verdict right, and are its intervals honest? A quarter of an hour on two cores
 SEED ?= 1
