@@ -131,8 +131,9 @@ words first. Answers and `order`:
 
 {titration}
 
-Places fall with the dose on every model. The pure estimate is below 1, since it is as noisy as the
-yardstick itself.
+Every place falls with the dose on every model: from the first dose to the last certainly, and from
+none to the next does it rise above the interval. The pure estimate is below 1, since it is as noisy
+as the yardstick itself. The same table stands on the page of every audit.
 
 ## What this settles
 

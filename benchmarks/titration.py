@@ -5,9 +5,11 @@ python -m benchmarks.titration MODEL DATA [--texts 60] [--split test] [--record 
 The attention under trial is replaced by the ranking of an independent estimate of influence (from
 other random orders) mixed with noise: 0, 25, 50, 75 and 100 % of noise. Besides, the estimate is
 reversed, and a decoy puts the fifth of the words with least influence first and leaves the others
-in order. Every place must fall with the dose; the pure estimate must be found to rank words, pure
-noise and the reversed estimate must be refuted, and the decoy must not be supported. Exit 1 where
-it is not so. `--record` keeps the curve, under a name, in the table that ships with the check.
+in order. Every place must fall with the dose: from the first dose to the last certainly, and from
+none to the next may it rise above the interval (a little noise seldom moves the top word). The pure
+estimate must be found to rank words, pure noise and the reversed estimate must be refuted, and the
+decoy must not be supported. Exit 1 where it is not so. `--record` keeps the curve, under a name, in
+the table that ships with the check.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -137,8 +140,9 @@ def failures(rows: list[Mapping[str, object]]) -> list[str]:
     wrong = []
     for place, found in by_name[dose_name(0.0)].items():
         if isinstance(found, list):
-            values = [by_name[dose_name(dose)][place][0] for dose in DOSES]
-            if sorted(values, reverse=True) != values:
+            estimates = [by_name[dose_name(dose)][place] for dose in DOSES]
+            rises = any(later[0] > now[2] for now, later in pairwise(estimates))
+            if rises or not estimates[0][1] > estimates[-1][2]:
                 wrong.append(f"{place} does not fall with the dose")
     if by_name[DECOY]["answer"] == "supported":
         wrong.append("the decoy is supported")

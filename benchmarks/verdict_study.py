@@ -10,6 +10,7 @@ study goes on where it stopped.
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -184,6 +185,7 @@ def page(rows: list[Mapping[str, Any]]) -> str:
             f"{row['answer']} | {places} | {interval(row['reliability'])} | "
             f"{interval(row['leverage'])} |"
         )
+    lines += ["", *summary(rows)]
     lines += [
         "",
         "## Controls and second readings",
@@ -220,11 +222,34 @@ def page(rows: list[Mapping[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+CLAUSES = {  # how reasons of an undecided claim begin
+    "There is no yardstick": "no yardstick",
+    "Attention answers differently": "parts of the texts answer differently",
+    "Texts answer differently": "texts answer differently",
+    "Two readings disagree": "two readings disagree",
+    "The places do not decide": "an interval contains the middle",
+}
+
+
+def summary(rows: list[Mapping[str, Any]]) -> Iterator[str]:
+    """How many models have each answer, and which clause leaves *ranks* undecided."""
+    answers = Counter(row["answer"] for row in rows)
+    counts = ", ".join(f"{number} {answer}" for answer, number in answers.most_common())
+    why = [row["ranks"][1] for row in rows if row["ranks"][0] == "undecided"]
+    clauses = Counter(
+        next((name for start, name in CLAUSES.items() if one.startswith(start)), one) for one in why
+    )
+    listed = "; ".join(f"{name}: {number}" for name, number in clauses.most_common())
+    yield f"Of {len(rows)} models: {counts}."
+    if listed:
+        yield f"What leaves *ranks* undecided: {listed}."
+
+
 INTRODUCTION = """# The verdict on trained models
 
 {today}. Each model is trained with few epochs on part of its set, then audited on test texts. *Old
 answer*: that of the rule before, agreement with deleting single words. Places run from chance (0)
-to the best ranking (1). Made by `python -m benchmarks.verdict_study`.
+to a ranking by influence itself (1). Made by `python -m benchmarks.verdict_study`.
 """
 
 

@@ -58,7 +58,10 @@ def test_same_plan_same_bytes(tmp_path):
 QUICK = {"adversarial": {"steps": 5}}
 BOTH = ("gradient", "leave_one_out")
 PROMISED = {
-    "influence": {"reliability", "top_set_gap", "dispersion", "leverage_top", "leverage_words"},
+    "influence": {
+        *("reliability", "top_set_gap", "dispersion", "share_not_ranked"),
+        *("leverage_top", "leverage_words"),
+    },
     "agreement": {
         *(f"{kind}_{one}" for kind in ("tau", "top1", "significant") for one in BOTH),
         *(f"significant_{one}_bh" for one in BOTH),

@@ -30,7 +30,7 @@ def runs(tmp_path_factory):
         hand_built_subjects.build("honest-graded"),
         hand_built_subjects.build("inert-random"),
     )
-    rows = [{"text": one.text, "label": one.label} for one in draw_texts(honest, 60)]
+    rows = [{"text": one.text, "label": one.label} for one in draw_texts(honest, 120)]
     names = ("influence", "agreement", "permutation")
     few = {"influence": {"methods": ("attention",), "costly_texts": 20}}
     settings = {"checks": names, "settings": few, "resamples": 200}
@@ -66,7 +66,7 @@ def test_the_command_writes_all_it_is_asked_for(run, runs, tmp_path):
     asked = [word for kind, path in files.items() for word in (f"--{kind}", path)]
     code, out, err = run("compare", *runs, *asked)
     assert (code, err) == (0, "")
-    assert "inert against honest: paired over 60 texts" in out
+    assert "inert against honest: paired over 120 texts" in out
     assert all(path.stat().st_size > 500 for path in files.values())
     code, out, _ = run("compare", *runs, "--json", "--correction", "bh", "--level", "0.9")
     told = json.loads(out)

@@ -36,6 +36,7 @@ QUICK |= {"lime": {"samples": 64}, "kernel_shap": {"samples": 64}}  # so few tha
 WHEN_ASKED = {  # of all texts, of methods that were asked for, of a transformer or language model
     "influence": (
         *("reliability", "dispersion", "top_set_gap", "share", "share_below", "order_gain"),
+        "share_not_ranked",
     ),
     "permutation": ("median_tvd_all_keys", "median_tvd_random_rows"),
     "adversarial": ("nullspace_jsd", "tokens_per_dimension"),

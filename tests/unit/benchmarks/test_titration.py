@@ -10,7 +10,8 @@ def rows(orders=(0.9, 0.8, 0.6, 0.3, 0.0), answers=()):
     said = ["supported", "supported", "supported", "undecided", "refuted", "refuted", "refuted"]
     said = dict(zip(names, said, strict=True)) | dict(answers)
     values = dict(zip(names, (*orders, -0.9, 0.2), strict=True))
-    return [{"ranking": name, "answer": said[name], "order": [values[name]]} for name in names]
+    ends = {name: [one, one - 0.04, one + 0.04] for name, one in values.items()}
+    return [{"ranking": name, "answer": said[name], "order": ends[name]} for name in names]
 
 
 def test_places_that_follow_the_doses_hold():
@@ -21,6 +22,7 @@ def test_places_that_follow_the_doses_hold():
     ("orders", "answers"),
     [
         ((0.9, 0.8, 0.85, 0.3, 0.0), ()),
+        ((0.9, 0.89, 0.88, 0.87, 0.86), ()),
         ((0.9, 0.8, 0.6, 0.3, 0.0), ((dose_name(0.0), "undecided"),)),
         ((0.9, 0.8, 0.6, 0.3, 0.0), ((dose_name(1.0), "undecided"),)),
         ((0.9, 0.8, 0.6, 0.3, 0.0), ((REVERSED, "supported"),)),

@@ -27,7 +27,7 @@ from heedful.planted.influence.composed_model import (
     weigh_in_order,
 )
 from heedful.planted.influence.families.questions import ASKED, AskedRoles
-from heedful.planted.influence.families.unseen_parts import (
+from heedful.planted.influence.families.unseen.parts import (
     TOPIC_WORDS,
     Keys,
     Pick,
