@@ -132,9 +132,9 @@ def _plan(
 ) -> "Plan":
     """The plan: settings of the plan file, overridden by those of the command line."""
     from heedful.data.columns import parse_fields
-    from heedful.pipeline.plan.plan import Plan, parse_plan
+    from heedful.pipeline.plan.plan import Plan, parse_plan, read_plan_file
 
-    raw = parse_plan(_read_file(file)) if file else {}
+    raw = parse_plan(read_plan_file(file)) if file else {}
     given["retraining"] = raw.get("retraining", {}) | given["retraining"]
     raw |= {key: value for key, value in given.items() if value is not None}
     raw |= {"model": model, "data": data}
@@ -157,10 +157,3 @@ def _checks_with_methods(checks: Sequence[str]) -> tuple[str, ...]:
         return tuple(spec.name for spec in specs if spec.takes_methods == "always")
     chosen = tuple(spec.name for spec in specs if spec.name in checks)
     return chosen or ("agreement",)  # a default check; without it the plan says so
-
-
-def _read_file(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"Cannot read the plan {file}: {error}.") from error
