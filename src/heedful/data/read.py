@@ -130,9 +130,10 @@ def _source(data: Any, split: str) -> Source:
         return path_source(name, split, also=_names())
     pandas = sys.modules.get("pandas")  # a DataFrame exists only where pandas is loaded
     if pandas is not None and isinstance(data, pandas.DataFrame):
-        return RowSource("DataFrame in memory", partial(_frame_rows, data))
+        return RowSource("DataFrame in memory", partial(_frame_rows, data), rows=len(data))
     if isinstance(data, Iterable) and not isinstance(data, Mapping | bytes):
-        return RowSource("rows in memory", partial(_object_rows, tuple(data)))
+        rows = tuple(data)
+        return RowSource("rows in memory", partial(_object_rows, rows), rows=len(rows))
     raise ConfigError(
         f"Data must be a path, a name, a DataFrame or a list of dicts; got {type(data).__name__}."
     )
