@@ -93,6 +93,7 @@ def audit(
 def audit_and_print(plan: "Plan", out: Path, *, details: bool = False, quiet: bool) -> "Run":
     """Run a plan with a progress bar and print the verdict card."""
     from heedful.api.functions import audit as audit_model
+    from heedful.data.read import describe_equal_splits
     from heedful.pipeline.plan.method_settings import describe_method_cost
 
     if not quiet and (message := describe_method_cost(plan.methods)):
@@ -106,6 +107,8 @@ def audit_and_print(plan: "Plan", out: Path, *, details: bool = False, quiet: bo
     written = _write_report(run)
     if not quiet:
         run.show(details=details)
+        if same := describe_equal_splits(plan.data):
+            typer.echo(same)
         more = "" if details else f" (details: heedful report {quote(str(out))} --details)"
         typer.echo(f"Run: {out}{more}\nReport: {written}")
     return run

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from heedful.core.errors import ConfigError
+from heedful.core.errors import ConfigError, shorten_name
 from heedful.data.cleaning.presets import get_cleaning
 from heedful.data.cleaning.splits import require_same_cleaning, select_source, splits_after_cleaning
 from heedful.data.columns import parse_fields
@@ -21,7 +21,7 @@ from heedful.data.dataset import (
     corpora,
 )
 from heedful.data.readers import open_reader, readers
-from heedful.data.sources.folders import path_source, path_splits
+from heedful.data.sources.folders import equal_splits, path_source, path_splits
 from heedful.data.sources.hub import HUB_PREFIX, hub_source, hub_splits
 from heedful.data.sources.row_schema import BadLine
 
@@ -81,6 +81,21 @@ def splits(data: DataLike, *, cleaning: str | None = None) -> tuple[str, ...]:
         return (data.split,)
     there = _splits(data)
     return there if cleaning is None else splits_after_cleaning(get_cleaning(cleaning), there)
+
+
+def describe_equal_splits(data: str) -> str:
+    """A sentence where splits of a folder are the same file; empty where all differ.
+
+    Then scores on dev or test are scores on texts that the model was trained on.
+    """
+    if _corpus(data) is not None or data.startswith(HUB_PREFIX):
+        return ""
+    shown = shorten_name(data, most=500)
+    return " ".join(
+        f"The splits {', '.join(first)} and {last} of {shown} have the same content: what holds "
+        f"for the texts of {last} need not hold for texts that the model was not trained on."
+        for *first, last in equal_splits(data)
+    )
 
 
 def digest_data(data: str) -> str:

@@ -335,8 +335,8 @@ def _expanded_bytes(values: Any) -> int:
         words = values.dictionary
         if hasattr(words, "total_values_length"):  # of text or bytes
             lengths = pc.take(pc.binary_length(words), values.indices)
-            return least + (pc.sum(pc.cast(lengths, pa.int64())).as_py() or 0)
-        return least + words.nbytes // max(len(words), 1) * len(values)
+            return least + int(pc.sum(pc.cast(lengths, pa.int64())).as_py() or 0)
+        return least + int(words.nbytes) // max(len(words), 1) * len(values)
     if pa.types.is_struct(kind):
         return least + sum(map(_expanded_bytes, values.flatten()))
     if hasattr(values, "flatten") and not pa.types.is_map(kind):  # a list
