@@ -333,7 +333,8 @@ def _expanded_bytes(values: Any) -> int:
     kind, least = values.type, 8 * len(values)
     if pa.types.is_dictionary(kind):
         words = values.dictionary
-        if hasattr(words, "total_values_length"):  # of text or bytes
+        texts = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+        if words.type in texts:
             lengths = pc.take(pc.binary_length(words), values.indices)
             return least + int(pc.sum(pc.cast(lengths, pa.int64())).as_py() or 0)
         return least + int(words.nbytes) // max(len(words), 1) * len(values)
