@@ -8,6 +8,7 @@ import pytest
 
 from heedful.core.errors import ConfigError, DataError, UnknownName
 from heedful.data import Dataset, corpora, read, splits
+from heedful.data.read import describe_equal_splits
 
 ROW = json.dumps({"text": "a fine film", "label": "good"})
 

@@ -8,6 +8,9 @@ import pytest
 from heedful.core.errors import ConfigError
 from heedful.core.settings import MOST_REPEATS, setting_types
 from heedful.pipeline.plan.plan import LONGEST_PLAN, Plan, parse_plan, read_plan_file
+from support.hostile_input import as_in_use
+
+as_in_use = pytest.fixture(autouse=True)(as_in_use)
 
 WHOLE = Plan("m", "d", checks=("all",)).to_toml()
 
