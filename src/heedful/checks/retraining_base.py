@@ -6,7 +6,7 @@ from typing import Annotated, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
-from annotated_types import Ge
+from annotated_types import Ge, Le
 from jaxtyping import Float
 from torch import Tensor
 
@@ -14,6 +14,7 @@ from heedful.checks.base import Findings
 from heedful.core.cache import LRUCache
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Measurement
+from heedful.core.settings import MOST_MODELS, Ceiling
 from heedful.core.timing import Clock
 from heedful.data.batching import batches_for
 from heedful.models.batch_context import BatchContext
@@ -25,7 +26,7 @@ from heedful.training.loop.predictions import Predictions
 from heedful.training.variants.texts import EncodedTexts
 from heedful.training.variants.variants import TrainedVariant, Variant
 
-SeedCount = Annotated[int, Ge(2)]  # an interval takes two
+SeedCount = Annotated[int, Ge(2), Le(MOST_MODELS), Ceiling()]  # an interval takes two
 PREDICTIONS = 8  # retrained models whose outputs and attention on all texts are kept
 VariantT = TypeVar("VariantT", bound=Variant)
 

@@ -93,6 +93,7 @@ def audit(
 def audit_and_print(plan: "Plan", out: Path, *, details: bool = False, quiet: bool) -> "Run":
     """Run a plan with a progress bar and print the verdict card."""
     from heedful.api.functions import audit as audit_model
+    from heedful.data.read import describe_equal_splits
     from heedful.pipeline.plan.method_settings import describe_method_cost
 
     if not quiet and (message := describe_method_cost(plan.methods)):
@@ -106,6 +107,8 @@ def audit_and_print(plan: "Plan", out: Path, *, details: bool = False, quiet: bo
     written = _write_report(run)
     if not quiet:
         run.show(details=details)
+        if same := describe_equal_splits(plan.data):
+            typer.echo(same)
         more = "" if details else f" (details: heedful report {quote(str(out))} --details)"
         typer.echo(f"Run: {out}{more}\nReport: {written}")
     return run
@@ -132,9 +135,9 @@ def _plan(
 ) -> "Plan":
     """The plan: settings of the plan file, overridden by those of the command line."""
     from heedful.data.columns import parse_fields
-    from heedful.pipeline.plan.plan import Plan, parse_plan
+    from heedful.pipeline.plan.plan import Plan, parse_plan, read_plan_file
 
-    raw = parse_plan(_read_file(file)) if file else {}
+    raw = parse_plan(read_plan_file(file)) if file else {}
     given["retraining"] = raw.get("retraining", {}) | given["retraining"]
     raw |= {key: value for key, value in given.items() if value is not None}
     raw |= {"model": model, "data": data}
@@ -157,10 +160,3 @@ def _checks_with_methods(checks: Sequence[str]) -> tuple[str, ...]:
         return tuple(spec.name for spec in specs if spec.takes_methods == "always")
     chosen = tuple(spec.name for spec in specs if spec.name in checks)
     return chosen or ("agreement",)  # a default check; without it the plan says so
-
-
-def _read_file(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"Cannot read the plan {file}: {error}.") from error

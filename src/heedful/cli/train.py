@@ -81,6 +81,8 @@ def train_and_save(
     quiet: bool = False,
 ) -> "Subject":
     """Train on the train split, select the epoch on dev, save, and print a summary."""
+    from heedful.data.read import describe_equal_splits
+
     known, dev = options.read_train_and_dev(data, fields=fields, cleaning=cleaning, limit=limit)
     with options.progress_bar("training", quiet=quiet) as progress:
         subject, history = _train_model(known, dev, recipe, out, progress)
@@ -91,6 +93,8 @@ def train_and_save(
             f"dev score {history['dev_scores'][best - 1]:.3f} in epoch {best} of {recipe.epochs}, "
             f"{history['cpu_seconds']:.0f} CPU seconds."
         )
+        if same := describe_equal_splits(data):
+            typer.echo(same)
         if known.bad.total:
             typer.echo(f"Bad rows: {known.bad}")
         if known.left_out.total:

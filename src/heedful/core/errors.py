@@ -16,6 +16,37 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 
 
+def shorten_name(name: str, *, most: int = 80) -> str:
+    """Shorten a name from a file for an error message.
+
+    >>> shorten_name("good"), shorten_name("x" * 10_000, most=5)
+    ('good', 'xxxx…')
+    """
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def show_value(value: object, *, most: int = 200) -> str:
+    """A value as an error message shows it: on one line, shortened, whatever it is.
+
+    >>> show_value("a\\nb"), show_value([1] * 1000, most=8)
+    ("'a\\\\nb'", '[1, 1, …')
+    """
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of 5000 digits, a table in a table in a table
+        text = f"a value of type {type(value).__name__} that cannot be printed"
+    return shorten_name(" ".join(text.split()), most=most)
+
+
+def show_message(error: BaseException, *, most: int = 500) -> str:
+    """What an error of another library says, on one line, shortened; else what it is.
+
+    >>> show_message(ValueError("no\\n  number")), show_message(ValueError())
+    ('no number', 'ValueError')
+    """
+    return shorten_name(" ".join(str(error).split()), most=most) or type(error).__name__
+
+
 class HeedfulError(Exception):
     """Base of all errors heedful raises on purpose; the command line shows its message alone."""
 
@@ -35,9 +66,9 @@ class UnknownName(ConfigError):
         "No check is named 'agrement'. Did you mean 'agreement'? Known: agreement, seeds."
         """
         names = tuple(known)
-        near = get_close_matches(name, names, n=1)
+        near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        return cls(f"No {kind} is named {name!r}.{hint} Known: {', '.join(names)}.")
+        return cls(f"No {kind} is named {show_value(name)}.{hint} Known: {', '.join(names)}.")
 
 
 class DataError(HeedfulError):

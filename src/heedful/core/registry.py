@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
-from heedful.core.errors import ConfigError, UnknownName
+from heedful.core.errors import ConfigError, UnknownName, show_value
 
 PartT = TypeVar("PartT")
 
@@ -59,7 +59,7 @@ class Registry:
         if extra := sorted(set(settings) - set(known)):
             allowed = ", ".join(known) or "none"
             raise ConfigError(
-                f"{self.kind} {name!r} has no setting {extra[0]!r}. Settings: {allowed}."
+                f"{self.kind} {name!r} has no setting {show_value(extra[0])}. Settings: {allowed}."
             )
         return part(**settings)
 

@@ -6,6 +6,10 @@ An annotation names the type of a setting, and `Annotated` its range:
     norm: Literal["l1", "l2"] = "l2"
 
 Types are strict: True is not a number and 1.0 is not a whole number, but 1 is a number.
+
+Every whole number that work or memory grows with has a ceiling too, far beyond what anybody needs:
+a number typed with too many digits is refused at once, and not after days. Only an error about a
+number above it tells of a ceiling.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,10 +21,25 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import ConfigDict, InstanceOf, TypeAdapter, ValidationError
 
-from heedful.core.errors import ConfigError
+from heedful.core.errors import ConfigError, shorten_name, show_value
 
-PositiveInt = Annotated[int, Ge(1)]
-NonNegativeInt = Annotated[int, Ge(0)]
+
+class Ceiling:
+    """Marks an annotation whose upper bound is not worth a word unless a number is above it."""
+
+
+MOST_REPEATS = 10**6  # a second for each draw, step or epoch would make it eleven days
+MOST_MODELS = 10**4  # a minute for each model that is trained would make it a week
+LARGEST_COUNT = 10**9  # texts, words or tokens: more than the memory of one machine holds
+WIDEST_LAYER = 10**5  # numbers in a vector; a matrix of that many by that many takes 40 GB
+
+PositiveInt = Annotated[int, Ge(1), Le(LARGEST_COUNT), Ceiling()]
+NonNegativeInt = Annotated[int, Ge(0), Le(LARGEST_COUNT), Ceiling()]
+Repeats = Annotated[int, Ge(1), Le(MOST_REPEATS), Ceiling()]
+NoneOrRepeats = Annotated[int, Ge(0), Le(MOST_REPEATS), Ceiling()]
+AnyRepeats = Annotated[int, Le(MOST_REPEATS), Ceiling()]  # the part itself says how few may be
+Width = Annotated[int, Le(WIDEST_LAYER), Ceiling()]
+Seed = Annotated[int, Ge(-(2**63)), Le(2**63 - 1)]
 PositiveFloat = Annotated[float, Gt(0)]
 Fraction = Annotated[float, Ge(0), Le(1)]
 PositiveFraction = Annotated[float, Gt(0), Le(1)]
@@ -51,8 +70,10 @@ def check_setting(name: str, value: Any, hint: Any) -> Any:
     listed = isinstance(value, list) and _takes_tuple(hint)
     try:
         return _validator(hint)(tuple(value) if listed else value)
-    except ValidationError:
-        raise ConfigError(f"{name} must be {describe_type(hint)}, not {value!r}.") from None
+    except ValidationError as error:
+        above = all(one["type"] == "less_than_equal" for one in error.errors())
+        words = describe_type(hint, above=above)
+        raise ConfigError(f"{name} must be {words}, not {show_value(value)}.") from None
 
 
 def _takes_tuple(hint: Any) -> bool:
@@ -71,7 +92,8 @@ def check_settings(part: Any, settings: Mapping[str, Any], *, prefix: str = "") 
     for key in settings:
         if key not in hints:
             known = ", ".join(hints) or "none"
-            raise ConfigError(f"There is no setting {prefix}{key}. Settings: {known}.")
+            shown = shorten_name(" ".join(f"{prefix}{key}".split()))
+            raise ConfigError(f"There is no setting {shown}. Settings: {known}.")
     return {key: check_setting(prefix + key, one, hints[key]) for key, one in settings.items()}
 
 
@@ -92,8 +114,8 @@ def check_on_init(part: type[PartT], *, prefix: str = "") -> type[PartT]:
     return part
 
 
-def describe_type(hint: Any) -> str:
-    """An annotation in words, as the end of "must be …".
+def describe_type(hint: Any, *, above: bool = False) -> str:
+    """An annotation in words, as the end of "must be …"; `above` its ceiling.
 
     >>> describe_type(PositiveInt | None), describe_type(Literal["l1", "l2"])
     ('a whole number of at least 1', 'l1 or l2')
@@ -101,12 +123,16 @@ def describe_type(hint: Any) -> str:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         filled = ", at least one" if MinLen(1) in arguments else ""
-        return f"{describe_type(arguments[0])}{_describe_range(arguments[1:])}{filled}"
+        limits = list(arguments[1:])
+        if any(isinstance(one, Ceiling) for one in limits):
+            limits = [one for one in limits if isinstance(one, Le) == above]
+        return f"{describe_type(arguments[0])}{_describe_range(limits)}{filled}"
     if origin is Literal:
         *first, last = map(str, arguments)
         return f"{', '.join(first)} or {last}" if first else last
     if origin in (Union, UnionType):
-        return " or ".join(describe_type(one) for one in arguments if one is not NoneType)
+        some = (one for one in arguments if one is not NoneType)
+        return " or ".join(describe_type(one, above=above) for one in some)
     if origin is tuple:
         unpacked = get_origin(arguments[0]) in (Annotated, Union, UnionType)
         base, *limits = get_args(arguments[0]) if unpacked else arguments[:1]

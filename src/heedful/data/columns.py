@@ -2,8 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from heedful.core.errors import ConfigError, DataError, UnknownName
-from heedful.data.labels import shorten_name
+from heedful.core.errors import ConfigError, DataError, UnknownName, shorten_name
 
 REQUIRED_FIELDS = ("text", "label")
 PAIR_FIELDS = ("premise", "hypothesis")

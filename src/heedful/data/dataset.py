@@ -45,6 +45,15 @@ class Source(Protocol):
     def __iter__(self) -> Iterator[NumberedRow]: ...
 
 
+@runtime_checkable
+class Countable(Protocol):
+    """A source that knows, before it is read, how many good rows it can have at most."""
+
+    def most_good_rows(self) -> int | None:
+        """There are not more good rows than this; None where that is not known."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class RowSource:
     """Rows without a file, read again by every iteration."""
@@ -52,10 +61,15 @@ class RowSource:
     name: str
     read: RowReader
     digest: Callable[[], str] | None = None
+    rows: int | None = None  # how many there are, where that is known without reading them
 
     def sha256(self) -> str:
         """Hex digest: the given one, or that of the rows as canonical JSON."""
         return self.digest() if self.digest else rows_sha256(self)
+
+    def most_good_rows(self) -> int | None:
+        """There are not more good rows than this; None where that is not known."""
+        return self.rows
 
     def __iter__(self) -> Iterator[NumberedRow]:
         return self.read()
@@ -169,7 +183,8 @@ class Dataset:
         columns = map_columns(fields)
         allowed = None if labels is None else tuple(labels)
         cleaning = None if selection is None else selection.cleaning
-        scan = Scan(source.name, columns, allowed, labelled, cleaning, cluster)
+        most = source.most_good_rows() if isinstance(source, Countable) else None
+        scan = Scan(source.name, columns, allowed, labelled, cleaning, cluster, most)
         for line, raw in source:
             scan.add(line, raw)
         bad = scan.finish()

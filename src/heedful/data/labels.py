@@ -30,15 +30,6 @@ def is_encodable(text: str) -> bool:
     return True
 
 
-def shorten_name(name: str, *, most: int = 80) -> str:
-    """Shorten a name from a file for an error message.
-
-    >>> shorten_name("good"), shorten_name("x" * 10_000, most=5)
-    ('good', 'xxxx…')
-    """
-    return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
 def parse_label(value: object) -> str | None:
     """The class name of a label, or None where it is neither a whole number nor a name.
 

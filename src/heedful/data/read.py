@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from heedful.core.errors import ConfigError
+from heedful.core.errors import ConfigError, shorten_name
 from heedful.data.cleaning.presets import get_cleaning
 from heedful.data.cleaning.splits import require_same_cleaning, select_source, splits_after_cleaning
 from heedful.data.columns import parse_fields
@@ -21,7 +21,7 @@ from heedful.data.dataset import (
     corpora,
 )
 from heedful.data.readers import open_reader, readers
-from heedful.data.sources.folders import path_source, path_splits
+from heedful.data.sources.folders import equal_splits, path_source, path_splits
 from heedful.data.sources.hub import HUB_PREFIX, hub_source, hub_splits
 from heedful.data.sources.row_schema import BadLine
 
@@ -83,6 +83,21 @@ def splits(data: DataLike, *, cleaning: str | None = None) -> tuple[str, ...]:
     return there if cleaning is None else splits_after_cleaning(get_cleaning(cleaning), there)
 
 
+def describe_equal_splits(data: str) -> str:
+    """A sentence where splits of a folder are the same file; empty where all differ.
+
+    Then scores on dev or test are scores on texts that the model was trained on.
+    """
+    if _corpus(data) is not None or data.startswith(HUB_PREFIX):
+        return ""
+    shown = shorten_name(data, most=500)
+    return " ".join(
+        f"The splits {', '.join(first)} and {last} of {shown} have the same content: what holds "
+        f"for the texts of {last} need not hold for texts that the model was not trained on."
+        for *first, last in equal_splits(data)
+    )
+
+
 def digest_data(data: str) -> str:
     """sha256 over all splits of named data; equal rows have equal digests, whatever their path.
 
@@ -130,9 +145,10 @@ def _source(data: Any, split: str) -> Source:
         return path_source(name, split, also=_names())
     pandas = sys.modules.get("pandas")  # a DataFrame exists only where pandas is loaded
     if pandas is not None and isinstance(data, pandas.DataFrame):
-        return RowSource("DataFrame in memory", partial(_frame_rows, data))
+        return RowSource("DataFrame in memory", partial(_frame_rows, data), rows=len(data))
     if isinstance(data, Iterable) and not isinstance(data, Mapping | bytes):
-        return RowSource("rows in memory", partial(_object_rows, tuple(data)))
+        rows = tuple(data)
+        return RowSource("rows in memory", partial(_object_rows, rows), rows=len(rows))
     raise ConfigError(
         f"Data must be a path, a name, a DataFrame or a list of dicts; got {type(data).__name__}."
     )

@@ -71,7 +71,7 @@ def fit(
     subject.history.update(
         recipe=asdict(recipe),
         data=describe_data(train, len(texts[0])),
-        dev=_describe_dev(dev, len(texts[1])),
+        dev=_describe_dev(train, dev, len(texts[1])),
         left_out=dict(zip(("train", "dev"), left_out, strict=True)),
         vectors_found=found,
         dev_scores=state.scores,
@@ -115,7 +115,7 @@ def finetune(
     history = {
         "recipe": asdict(recipe),
         "data": describe_data(train, len(texts[0])),
-        "dev": _describe_dev(dev, len(texts[1])),
+        "dev": _describe_dev(train, dev, len(texts[1])),
         "labels": list(train.labels),
         "truncated": dict(zip(("train", "dev"), truncated, strict=True)),
         "new_weights": list(new_weights),
@@ -145,9 +145,12 @@ def describe_data(train: Dataset, texts: int) -> dict[str, Any]:
     return description | ({"rows_left_out": str(train.left_out)} if train.left_out.total else {})
 
 
-def _describe_dev(dev: Dataset | None, texts: int) -> dict[str, Any]:
+def _describe_dev(train: Dataset, dev: Dataset | None, texts: int) -> dict[str, Any]:
     """The dev data as recorded in a model's history."""
-    return {"texts": texts, "source": "a tenth of train, by hash" if dev is None else "dev split"}
+    if dev is None:
+        return {"texts": texts, "source": "a tenth of train, by hash"}
+    same = {"note": "the same rows as train"} if dev.sha256 == train.sha256 else {}
+    return {"texts": texts, "source": "dev split", **same}
 
 
 def training_identity(

@@ -16,7 +16,7 @@ from torch import Tensor, autograd, nn
 from heedful.core.batch import Batch, Encoded
 from heedful.core.errors import DataError, ModelError
 from heedful.core.rng import generator, uniform_keys
-from heedful.core.settings import PositiveFloat, PositiveInt, check_on_init
+from heedful.core.settings import PositiveFloat, PositiveInt, Repeats, Seed, check_on_init
 from heedful.core.timing import Progress, no_progress
 from heedful.core.values import Example
 from heedful.data.batching import batches_for
@@ -71,15 +71,15 @@ class Masking:
     learning rate is multiplied by `layers` / 2.
     """
 
-    epochs: PositiveInt = 10
+    epochs: Repeats = 10
     batch: PositiveInt = 32
     epsilon: PositiveFloat = 0.1
     rate: NonNegativeFloat = 1e-3
     blank_rate: NonNegativeFloat = 1e-3
     multiplier_rate: NonNegativeFloat = 1.0
-    warmup: PositiveInt = 100
+    warmup: Repeats = 100
     aim: Annotated[float, Gt(0), Le(1)] = 0.7
-    seed: int = 0
+    seed: Seed = 0
 
     @property
     def budget(self) -> float:

@@ -3,9 +3,19 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from annotated_types import Ge
+from annotated_types import Ge, Le
 
-from heedful.core.settings import Fraction, PositiveFloat, PositiveInt, check_on_init
+from heedful.core.settings import (
+    LARGEST_COUNT,
+    Ceiling,
+    Fraction,
+    PositiveFloat,
+    PositiveInt,
+    Repeats,
+    Seed,
+    Width,
+    check_on_init,
+)
 from heedful.models.recurrent.vocabulary import WordTokenizer
 
 NonNegativeFloat = Annotated[float, Ge(0)]
@@ -24,18 +34,18 @@ class Recipe:
     encoder: str = "bilstm"
     attention: str = "additive"
     embeddings: str | None = None
-    embedding: int = 300
-    hidden: int = 128
-    epochs: PositiveInt = 8
+    embedding: Width = 300
+    hidden: Width = 128
+    epochs: Repeats = 8
     batch: PositiveInt = 32
     rate: NonNegativeFloat = 1e-3
     decay: NonNegativeFloat = 1e-5
-    seed: int = 0
+    seed: Seed = 0
     min_df: PositiveInt = 1
     min_words: PositiveInt = 1
     max_words: PositiveInt = 1000
     tokenizer: WordTokenizer = field(default_factory=WordTokenizer)
-    patience: PositiveInt | None = None
+    patience: Repeats | None = None
     drawn: Literal["uniform", "normal"] = "uniform"
 
 
@@ -48,11 +58,11 @@ class FineTuning:
     """
 
     encoder: str
-    epochs: PositiveInt = 3
+    epochs: Repeats = 3
     batch: PositiveInt = 32
     rate: NonNegativeFloat = 5e-5
     decay: NonNegativeFloat = 0.01
     warmup: Fraction = 0.1
     clip: PositiveFloat = 1.0
-    max_tokens: Annotated[int, Ge(8)] = 512
-    seed: int = 0
+    max_tokens: Annotated[int, Ge(8), Le(LARGEST_COUNT), Ceiling()] = 512
+    seed: Seed = 0

@@ -8,6 +8,7 @@ import pytest
 
 from heedful.core.errors import ConfigError, DataError, UnknownName
 from heedful.data import Dataset, corpora, read, splits
+from heedful.data.read import describe_equal_splits
 
 ROW = json.dumps({"text": "a fine film", "label": "good"})
 
@@ -140,3 +141,15 @@ def test_fields_of_a_data_set_are_kept_or_replaced():
     data = read(rows, fields="text=review,label=stars")
     assert read(data, labels=("0", "1")).labels == ("0", "1")
     assert read(data, fields="text=review,label=other").labels == ("2",)
+
+
+def test_splits_of_the_same_content_are_told(tmp_path):
+    for split in ("train", "dev", "test"):
+        (tmp_path / f"{split}.jsonl").write_text('{"text": "fine", "label": 1}\n')
+    (tmp_path / "test.jsonl").write_text('{"text": "dull", "label": 1}\n')  # of the same size
+    told = describe_equal_splits(str(tmp_path))
+    assert told.startswith(f"The splits train and dev of {tmp_path} have the same content")
+    (tmp_path / "dev.jsonl").write_text('{"text": "so so", "label": 1}\n')
+    assert describe_equal_splits(str(tmp_path)) == ""
+    assert describe_equal_splits("synthetic:needle") == ""
+    assert describe_equal_splits(str(tmp_path / "test.jsonl")) == ""

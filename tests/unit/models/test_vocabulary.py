@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.core.batch import collate
-from heedful.core.errors import ConfigError
+from heedful.core.errors import ConfigError, DataError
 from heedful.core.values import Example
+from heedful.models.recurrent import vocabulary
 from heedful.models.recurrent.vocabulary import SPECIAL_TOKENS, Vocabulary, WordTokenizer
 from support.subjects import subject
 
@@ -150,3 +151,10 @@ def test_a_vocabulary_holds_a_word_once():
     with pytest.raises(ConfigError) as caught:
         Vocabulary((*SPECIAL_TOKENS, "film", "film"))
     assert str(caught.value) == "A vocabulary holds every word once; this one repeats some."
+
+
+def test_a_vocabulary_is_bounded(monkeypatch):
+    monkeypatch.setattr(vocabulary, "MOST_WORDS", 3)
+    assert len(Vocabulary.from_texts(TEXTS, min_df=3)) == len(SPECIAL_TOKENS) + 1
+    with pytest.raises(DataError, match="have 4 different words"):
+        Vocabulary.from_texts(TEXTS)

@@ -40,10 +40,11 @@ from heedful.checks.requested_methods import MethodOrName, build_method, method_
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement, MissingMeasure, Series
 from heedful.core.settings import (
-    NonNegativeInt,
+    AnyRepeats,
+    NoneOrRepeats,
     PositiveFloat,
     PositiveFraction,
-    PositiveInt,
+    Repeats,
     check_on_init,
 )
 from heedful.models.batch_context import BatchContext
@@ -82,13 +83,13 @@ class Faithfulness(ComparesMethods):
 
     methods: tuple[MethodOrName, ...] = DEFAULT_METHODS
     bins: Annotated[tuple[PositiveFraction, ...], MinLen(1)] = (0.01, 0.05, 0.1, 0.2, 0.5)
-    orders: PositiveInt = 5
-    steps: PositiveInt = 20
+    orders: Repeats = 5
+    steps: Repeats = 20
     ways: tuple[str, ...] = tuple(REMOVAL_WAYS)
-    draws: int = MIN_DRAWS
+    draws: AnyRepeats = MIN_DRAWS
     infill: str = ""
-    samples: PositiveInt = 3
-    perturbations: NonNegativeInt = 4
+    samples: Repeats = 3
+    perturbations: NoneOrRepeats = 4
     radius: PositiveFloat = 0.05
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, autograd
 from heedful.checks.draws import place_in_text
 from heedful.checks.interventions.base import interventions, replace_texts
 from heedful.core.rng import normal_keys
-from heedful.core.settings import PositiveFloat, PositiveFraction, PositiveInt, check_on_init
+from heedful.core.settings import PositiveFloat, PositiveFraction, Repeats, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, masked_softmax, tvd
 
@@ -30,8 +30,8 @@ class AdversarialSearch:
     """
 
     epsilon: PositiveFraction = 0.05
-    candidates: PositiveInt = 5
-    steps: PositiveInt = 500
+    candidates: Repeats = 5
+    steps: Repeats = 500
     rate: PositiveFloat = 0.01
     penalty: float = 500.0
     hinge: float = 0.01

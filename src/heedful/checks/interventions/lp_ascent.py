@@ -12,13 +12,13 @@ from itertools import combinations
 from typing import Annotated
 
 import torch
-from annotated_types import Ge
+from annotated_types import Ge, Le
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor, autograd
 
 from heedful.checks.interventions.base import interventions
 from heedful.core.errors import NotApplicable
-from heedful.core.settings import PositiveFraction, PositiveInt, check_on_init
+from heedful.core.settings import LARGEST_COUNT, Ceiling, PositiveFraction, Repeats, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, jsd_to_point, tvd
 from heedful.numerics.tensor.linear_programs import LinearProgram, solve_in_balls
@@ -40,8 +40,8 @@ class Ascent:
     """
 
     epsilon: PositiveFraction = 0.05
-    rounds: PositiveInt = 3
-    lightest: Annotated[int, Ge(2)] = 8
+    rounds: Repeats = 3
+    lightest: Annotated[int, Ge(2), Le(LARGEST_COUNT), Ceiling()] = 8
 
     def __call__(self, context: BatchContext) -> Float[Tensor, "K B T"]:
         if context.forward.rows is not None:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from heedful.checks.interventions.base import interventions
 from heedful.core.errors import NotApplicable
-from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.settings import Repeats, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import HasHeadValues
 from heedful.numerics.tensor.distributions import jsd
@@ -32,7 +32,7 @@ RANK_TOLERANCE = 1e-9  # singular values below this share of the largest count a
 class NullSpace:
     """The farthest alternative that puts most weight on one of the `targets` least tokens."""
 
-    targets: PositiveInt = 3
+    targets: Repeats = 3
 
     def __call__(self, context: BatchContext) -> Float[Tensor, "K B R T"]:
         values, rows = require_head_values(context), context.rows

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from heedful.checks.draws import draw_uniform
 from heedful.checks.interventions.base import interventions
-from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.settings import Repeats, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import permute_weights, uniform_weights
 
@@ -24,7 +24,7 @@ class Permute:
     hold most of the weight and carry little information, so moving it mainly does damage.
     """
 
-    draws: PositiveInt = 100
+    draws: Repeats = 100
     purpose: str = "permutation"
     keys: Literal["words", "all"] = "words"
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from heedful.core.errors import DataError
+from heedful.core.errors import DataError, shorten_name
 from heedful.data.dataset import Corpus, NumberedRow
-from heedful.data.labels import shorten_name
 from heedful.data.readers.base import (
     find_subfolder,
     layout_error,

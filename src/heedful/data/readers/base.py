@@ -10,11 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from heedful.core.errors import DataError
+from heedful.core.errors import DataError, shorten_name
 from heedful.core.registry import Registry
 from heedful.data.dataset import Corpus, NumberedRow
-from heedful.data.labels import shorten_name
-from heedful.data.sources.files import data_errors, read_lines
+from heedful.data.sources.files import LONGEST_LINE, data_errors, read_lines
 from heedful.data.sources.row_schema import BadLine, LeftOut
 
 ParsedRow = dict[str, object] | BadLine | LeftOut
@@ -139,8 +138,9 @@ def read_file(path: Path) -> bytes | BadLine:
     """The bytes of a small file; a bad row where the path is not a file."""
     if not path.is_file():  # a folder, or a broken or circular link
         return BadLine("not a file")
-    with data_errors(path):
-        return path.read_bytes()
+    with data_errors(path), path.open("rb") as file:
+        content = file.read(LONGEST_LINE + 1)
+    return BadLine("a file too long for a text") if len(content) > LONGEST_LINE else content
 
 
 def read_text_file(path: Path) -> str | BadLine:

@@ -1,6 +1,7 @@
 """Paths as sources: a single file, or a folder with one file per split."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -35,6 +36,19 @@ def path_source(name: str, split: str, *, also: Iterable[str] = ()) -> FileSourc
 def path_splits(name: str, *, also: Iterable[str] = ()) -> tuple[str, ...]:
     """The splits of a folder; `("all",)` for a single file."""
     return tuple(_path_files(name, also))
+
+
+def equal_splits(name: str) -> list[list[str]]:
+    """The splits of a folder whose files have the same content; only files of one size are read."""
+    if not Path(os.path.expanduser(name)).is_dir():  # noqa: PTH111 - as below
+        return []
+    alike = defaultdict[tuple[int, str], list[str]](list)
+    files = {split: found[0] for split, found in _path_files(name, ()).items() if len(found) == 1}
+    sizes = {split: file.stat().st_size for split, file in files.items()}
+    for split, size in sizes.items():
+        if list(sizes.values()).count(size) > 1:
+            alike[size, FileSource(name, files[split]).sha256()].append(split)
+    return [splits for splits in alike.values() if len(splits) > 1]
 
 
 def _path_files(name: str, also: Iterable[str]) -> dict[str, list[Path]]:

@@ -17,7 +17,7 @@ def hub_source(name: str, split: str) -> RowSource:
     found = _load(name)
     if isinstance(found, dict):
         found = found[pick_split(split, found, name=name)]
-    return RowSource(name, partial(_read_rows, found))
+    return RowSource(name, partial(_read_rows, found), rows=len(found))
 
 
 def _read_rows(rows: Any) -> Iterator[NumberedRow]:

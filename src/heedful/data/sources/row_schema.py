@@ -184,8 +184,10 @@ def _word_scores(value: object, count: int) -> tuple[float, ...] | None:
 
 
 def _is_number(value: object) -> bool:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number and bool(np.isfinite(value))  # type: ignore[call-overload]
+    """Whether a value is a finite number; a whole one must have 64 bits, as in any other tool."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and -(2**63) <= value < 2**64
+    return isinstance(value, float | np.number) and bool(np.isfinite(value))
 
 
 def _is_index(value: object) -> bool:

@@ -12,13 +12,14 @@ from typing import Annotated, Literal
 
 import numpy as np
 import torch
-from annotated_types import Ge
+from annotated_types import Ge, Le
 from jaxtyping import Bool, Float64, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.core.batch import Batch
 from heedful.core.rng import TextKey, generator
+from heedful.core.settings import MOST_REPEATS, Ceiling
 from heedful.core.values import Explanation
 from heedful.methods.base import explanation_from_scores
 from heedful.models.batch_context import BatchContext
@@ -26,7 +27,8 @@ from heedful.models.perturbed.erased_words import logits_with_masked_tokens
 from heedful.numerics.tensor.target import TargetValue, target_value
 
 Players = Literal["tokens", "words"]
-Samples = Annotated[int, Ge(4)]  # at least the whole text, nothing of it, and one pair between
+# at least the whole text, nothing of it, and one pair between
+Samples = Annotated[int, Ge(4), Le(MOST_REPEATS), Ceiling()]
 CoalitionMasks = NDArray[np.bool_]
 
 MAX_NUMBERS_PER_PASS = 2**22  # logits or masked tokens: large where the classes are a vocabulary

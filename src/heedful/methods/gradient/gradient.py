@@ -10,7 +10,7 @@ from numpy.random import Generator
 from torch import Tensor
 
 from heedful.core.rng import generator
-from heedful.core.settings import PositiveInt
+from heedful.core.settings import Repeats
 from heedful.core.values import Explanation
 from heedful.methods.base import Join, explanation_from_scores, methods
 from heedful.models.batch_context import BatchContext
@@ -89,7 +89,7 @@ class SmoothGrad:
     noise. It depends on the seed and the text, not on the batch.
     """
 
-    samples: PositiveInt = 16
+    samples: Repeats = 16
     noise: Annotated[float, Ge(0)] = 0.1
     norm: Norm = "l2"
     of: TargetValue = "probability"

@@ -8,12 +8,14 @@ from functools import cached_property
 from itertools import islice
 from typing import Literal
 
-from heedful.core.errors import ConfigError
+from heedful.core.errors import ConfigError, DataError
 from heedful.core.settings import check_on_init
 from heedful.core.word_split import word_patterns
 
 PAD, UNKNOWN, START, END = "<PAD>", "<UNK>", "<SOS>", "<EOS>"
 SPECIAL_TOKENS = (PAD, UNKNOWN, START, END)
+
+MOST_WORDS = 2_500_000  # more than any published word vectors have; to train takes 12 GB
 
 _DIGIT = re.compile(r"\d")
 
@@ -82,6 +84,11 @@ class Vocabulary:
             (word for word, df in frequency.items() if df >= min_df and word not in SPECIAL_TOKENS),
             key=lambda word: (-frequency[word], word),
         )
+        if len(kept) > MOST_WORDS:
+            raise DataError(
+                f"The training texts have {len(kept)} different words at --min-df {min_df}; at most "
+                f"{MOST_WORDS} can be learnt. Give a larger --min-df, or fewer texts."
+            )
         return cls((*SPECIAL_TOKENS, *kept))
 
     @cached_property

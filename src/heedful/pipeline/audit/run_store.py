@@ -19,7 +19,7 @@ from heedful.core.records import SCHEMA, MeasureKey
 from heedful.core.values import Example
 from heedful.pipeline.audit.job import JobResult, JobSummary
 from heedful.pipeline.audit.text_rows import text_id_table
-from heedful.pipeline.plan.plan import Plan
+from heedful.pipeline.plan.plan import Plan, read_plan_file
 from heedful.results.kept_files import KeptFiles
 from heedful.results.run_folder import (
     MANIFEST,
@@ -116,7 +116,7 @@ class RunStore:
         if self.folder.exists() and not self.folder.is_dir():
             raise RunError(f"{self.folder} is a file; --out must name a folder.")
         if (self.folder / PLAN).exists():
-            before = Plan.from_toml((self.folder / PLAN).read_text(encoding="utf-8"))
+            before = Plan.from_toml(read_plan_file(self.folder / PLAN))
             if different := before.differences(plan):
                 raise RunError(
                     f"{self.folder} holds a run with another plan (different: "

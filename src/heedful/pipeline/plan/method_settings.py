@@ -11,7 +11,7 @@ from heedful.checks.requested_methods import (
     method_name,
     registry_order,
 )
-from heedful.core.errors import ConfigError
+from heedful.core.errors import ConfigError, show_value
 from heedful.methods import methods
 from heedful.methods.base import missing_prerequisite, ready_methods
 from heedful.pipeline.explain.request import resolve_methods
@@ -41,12 +41,14 @@ def complete_methods(requested: Iterable[str], given: SettingsTables) -> dict[st
     names = tuple(map(method_name, registry_order(requested)))
     for name, table in given.items():
         if not isinstance(table, Mapping):
-            raise ConfigError(f"The settings of {name!r} must be a table, not {table!r}.")
+            raise ConfigError(
+                f"The settings of {show_value(name)} must be a table, not {show_value(table)}."
+            )
     if not names:
         if given:
             raise ConfigError(
-                f"Settings for the method {next(iter(given))!r}, but no check uses methods; "
-                "give --methods."
+                f"Settings for the method {show_value(next(iter(given)))}, but no check uses "
+                "methods; give --methods."
             )
         return {}
     chosen = resolve_methods(names, given)

@@ -3,18 +3,22 @@
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import tomli_w
+from annotated_types import Ge, Le
 
 from heedful.checks import checks, default_checks
 from heedful.checks.base import Check, FitsData
 from heedful.checks.retraining_base import RetrainingCheck
-from heedful.core.errors import ConfigError
+from heedful.core.errors import ConfigError, shorten_name, show_message, show_value
 from heedful.core.settings import (
-    NonNegativeInt,
+    AnyRepeats,
+    Ceiling,
     PositiveFraction,
     PositiveInt,
+    Seed,
     check_setting,
     check_settings,
     setting_types,
@@ -33,6 +37,12 @@ QUICK_LIMIT = 200
 QUICK_TRAIN_LIMIT = 2000
 NON_BINDING_KEYS = ("max_batch_tokens",)  # may change when a run is continued: results do not
 NON_BINDING_RETRAINING = ("workers", "folder")
+MOST_WORKERS = 4096  # processes at once: more than any machine has cores
+LONGEST_PLAN = 2**17  # signs; with every check and every method a plan has some 10 000
+MOST_DOTS = 1000  # in a line: reading a dotted key takes the square of the number of its parts
+DEEPEST_TABLE = (
+    16  # tables in tables; plans have two, a loader's settings in `subject` may have more
+)
 Table = Mapping[str, Any]
 
 
@@ -47,7 +57,7 @@ class RetrainingSettings:
     """
 
     limit: PositiveInt | None = None
-    workers: NonNegativeInt = 0
+    workers: Annotated[int, Ge(0), Le(MOST_WORKERS), Ceiling()] = 0
     folder: str | None = None
     transformers: bool = False
     encoder: str | None = None
@@ -90,10 +100,10 @@ class Plan:
     checks: tuple[str, ...] = ()
     limit: PositiveInt | None = None
     min_words: PositiveInt = 1
-    seed: int = 0
+    seed: Seed = 0
     max_batch_tokens: PositiveInt = 20_000
     instances_per_job: PositiveInt = 512
-    resamples: int = 2000
+    resamples: AnyRepeats = 2000
     level: float = 0.95
     epsilon: float = 0.05
     subject: Table = field(default_factory=dict)
@@ -163,21 +173,68 @@ class Plan:
         return bound | {"retraining": RetrainingSettings.of(self.retraining).binding()}
 
 
+def read_plan_file(path: Path) -> str:
+    """The text of a plan file; ConfigError where it cannot be read."""
+    try:
+        if path.exists() and not path.is_file():
+            raise ConfigError(
+                f"Cannot read the plan {path}: it is not a regular file. Give a file of TOML."
+            )
+        with path.open(encoding="utf-8") as file:
+            return file.read(LONGEST_PLAN + 1)
+    except (OSError, ValueError) as error:  # text that is not UTF-8 is a ValueError
+        raise ConfigError(f"Cannot read the plan {path}: {error}.") from error
+
+
 def parse_plan(text: str) -> dict[str, Any]:
     """The keys and values of a plan file, whole or in part."""
+    _require_short(text)
     try:
         raw = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # deep nesting and long numbers raise them too
-        raise ConfigError(f"The plan is not valid TOML: {error}.") from error
+        raise ConfigError(f"The plan is not valid TOML: {show_message(error)}.") from error
     known = setting_types(Plan)
     if extra := sorted(raw.keys() - known.keys()):
-        raise ConfigError(f"Unknown plan keys: {extra}. Known: {', '.join(known)}.")
+        raise ConfigError(f"Unknown plan keys: {show_value(extra)}. Known: {', '.join(known)}.")
+    _require_shallow(raw)
     raw = check_settings(Plan, raw)
     # older plans have epsilon with the adversarial check, and mean all checks by it
     older = raw.get("settings", {}).get("adversarial", {})
     if "epsilon" not in raw and isinstance(older, Mapping) and "epsilon" in older:
         raw["epsilon"] = older["epsilon"]
     return raw
+
+
+def _require_short(text: str) -> None:
+    """Raise ConfigError for a text that would take long to parse, and is no plan."""
+    if len(text) > LONGEST_PLAN:
+        raise ConfigError(
+            f"The plan has more than {LONGEST_PLAN} signs; no plan needs as many. Give a file of "
+            "settings as an audit writes it, plan.toml."
+        )
+    for number, line in enumerate(text.splitlines(), start=1):
+        if (dots := line.count(".")) > MOST_DOTS:
+            raise ConfigError(
+                f"Line {number} of the plan has {dots} dots; a line may have {MOST_DOTS}. Keys "
+                "have two or three parts, such as settings.permutation.draws."
+            )
+
+
+def _require_shallow(raw: Table) -> None:
+    """Raise ConfigError for tables and lists that lie deeper in each other than in any plan."""
+    level: list[Any] = [raw]
+    for _ in range(DEEPEST_TABLE):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, Mapping | list | tuple)
+            for inner in (one.values() if isinstance(one, Mapping) else one)
+        ]
+    if level:
+        raise ConfigError(
+            f"The plan has tables or lists in each other, more than {DEEPEST_TABLE} deep; a plan "
+            "has tables such as [settings.permutation]. Write it flatter."
+        )
 
 
 def _check_plan(given: Table) -> dict[str, Any]:
@@ -187,13 +244,14 @@ def _check_plan(given: Table) -> dict[str, Any]:
     if plan["resamples"] < 100 or not 0 < plan["level"] < 1:
         raise ConfigError("resamples must be at least 100 and level between 0 and 1.")
     for name, column in plan["fields"].items():
-        check_setting(f"fields.{name}", column, str)
+        check_setting(f"fields.{shorten_name(str(name))}", column, str)
     if plan["cleaning"] is not None:
         get_cleaning(plan["cleaning"])
     try:
         tomli_w.dumps({"subject": plan["subject"]})
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"subject holds what a plan cannot keep: {error}.") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        told = show_message(error)
+        raise ConfigError(f"subject holds what a plan cannot keep: {told}.") from error
     return plan
 
 
@@ -202,7 +260,8 @@ def _complete_plan(plan: dict[str, Any]) -> None:
     asked = plan["checks"]
     chosen = tuple(checks) if "all" in asked else tuple(dict.fromkeys(asked)) or default_checks()
     if extra := sorted(set(plan["settings"]) - set(chosen)):
-        raise ConfigError(f"Settings for {extra[0]!r}, which is not among the checks {chosen}.")
+        shown = show_value(extra[0])
+        raise ConfigError(f"Settings for {shown}, which is not among the checks {chosen}.")
     expanded = expand_all_methods(plan["settings"], plan["methods"])
     given = _without_epsilon(expanded, plan["epsilon"])
     plan["checks"] = chosen
@@ -226,8 +285,9 @@ def _without_epsilon(settings: Table, epsilon: float) -> dict[str, Any]:
             continue
         if own["epsilon"] != epsilon:
             raise ConfigError(
-                f"settings.{name}.epsilon is {own['epsilon']!r}, but epsilon is one for all checks "
-                f"of a plan, here {epsilon!r}. Set epsilon at the top of the plan, not in {name}."
+                f"settings.{name}.epsilon is {show_value(own['epsilon'])}, but epsilon is one for "
+                f"all checks of a plan, here {epsilon!r}. Set epsilon at the top of the plan, "
+                f"not in {name}."
             )
         found[name] = {key: value for key, value in own.items() if key != "epsilon"}
     return found
@@ -243,10 +303,10 @@ def _build(
 ) -> Check | RetrainingCheck:
     """The check, with the methods of `parts` where it names them."""
     if not isinstance(settings, Mapping):
-        raise ConfigError(f"The settings of {name!r} must be a table, not {settings!r}.")
+        raise ConfigError(f"The settings of {name!r} must be a table, not {show_value(settings)}.")
     types = setting_types(checks[name])
     given = {
-        key: check_setting(f"{name}.{key}", value, types.get(key, Any))
+        key: check_setting(f"{name}.{shorten_name(str(key))}", value, types.get(key, Any))
         for key, value in settings.items()
     }
     if parts and "methods" in given:

@@ -17,7 +17,7 @@ from heedful.core.atomic_files import remove_drafts, remove_file
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, RunError
 from heedful.core.rng import generator
-from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.settings import Repeats, check_on_init
 from heedful.core.timing import Progress
 from heedful.models.recurrent.model_folder import save_tensors
 
@@ -81,8 +81,8 @@ class EarlyStopping:
     training, since no later epoch can be better. Without `patience` all epochs run.
     """
 
-    epochs: PositiveInt
-    patience: PositiveInt | None = None
+    epochs: Repeats
+    patience: Repeats | None = None
     ceiling: float | None = None
 
     @property

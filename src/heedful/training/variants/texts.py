@@ -13,7 +13,7 @@ from torch import Tensor
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.rng import generator
-from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.settings import Repeats, check_on_init
 from heedful.core.values import Example
 from heedful.models.protocols import Subject
 from heedful.training.loop.predictions import Predictions, predict_all
@@ -96,7 +96,7 @@ class RandomMasks:
     """Random masking: each whole text, then `copies` masked copies of it, drawn from `seed`."""
 
     seed: int = 0
-    copies: PositiveInt = 4
+    copies: Repeats = 4
 
     def masked_texts(self, encoded: Sequence[Encoded], blank: int) -> list[Encoded]:
         """All texts whole, then all texts masked, `copies` times."""

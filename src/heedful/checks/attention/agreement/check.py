@@ -21,7 +21,7 @@ from heedful.checks.requested_methods import (
     score_with_method,
 )
 from heedful.core.records import Measurement, MissingMeasure, Series
-from heedful.core.settings import OpenFraction, PositiveInt, check_on_init
+from heedful.core.settings import OpenFraction, PositiveInt, Repeats, check_on_init
 from heedful.methods import methods
 from heedful.methods.erasure.leave_one_out import LeaveOneOut
 from heedful.methods.gradient.gradient import OneHotGradient
@@ -64,7 +64,7 @@ class Agreement:
     of the words).
     """
 
-    shuffles: PositiveInt = 10
+    shuffles: Repeats = 10
     level: OpenFraction = 0.05
     methods: tuple[MethodOrName, ...] = ()
     top: PositiveInt = 5

@@ -9,7 +9,7 @@ from torch import Tensor, autograd
 
 from heedful.checks.base import Findings
 from heedful.checks.draws import draw_for_words, draw_uniform
-from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.settings import Repeats, check_on_init
 from heedful.core.values import LinearDecoder
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import jsd, positions_first
@@ -40,7 +40,7 @@ class Erasure:
     is. Texts that no removal flips have none; `can_flip` counts the others.
     """
 
-    orders: PositiveInt = 5
+    orders: Repeats = 5
     draw: Literal["position", "as_published"] = "position"
 
     def __call__(self, context: BatchContext) -> Findings:

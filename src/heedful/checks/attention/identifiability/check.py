@@ -13,7 +13,7 @@ from heedful.checks.draws import draw_uniform
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Measurement
 from heedful.core.rng import generator
-from heedful.core.settings import NonNegativeInt, PositiveInt, check_on_init
+from heedful.core.settings import NonNegativeInt, Repeats, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.models.internals.identifiability import (
     compute_effective_attention,
@@ -48,7 +48,7 @@ class Identifiability:
     """
 
     tokens: NonNegativeInt = 2
-    projections: PositiveInt = 4
+    projections: Repeats = 4
 
     def __call__(self, context: BatchContext) -> Findings:
         subject = context.subject

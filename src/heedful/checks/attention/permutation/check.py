@@ -11,7 +11,7 @@ from heedful.checks.draws import draw_uniform
 from heedful.checks.interventions.leverage import Leverage
 from heedful.checks.interventions.simple import Permute, permute_rows
 from heedful.core.rng import generator
-from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.settings import Repeats, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import HasEditableRows
 from heedful.numerics.tensor.distributions import positions_first, tvd
@@ -31,8 +31,8 @@ class Permutation:
     the rows of a random position and layer (`elsewhere` draws).
     """
 
-    draws: PositiveInt = 100
-    elsewhere: PositiveInt = 10
+    draws: Repeats = 100
+    elsewhere: Repeats = 10
 
     def __call__(self, context: BatchContext) -> Findings:
         before = context.forward.probabilities

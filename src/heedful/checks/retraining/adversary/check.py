@@ -8,7 +8,7 @@ from annotated_types import MinLen
 from heedful.checks.base import Findings
 from heedful.checks.retraining_base import Paced, RetrainingContext, choose_within, to_findings
 from heedful.core.records import Measurement
-from heedful.core.settings import PositiveFloat, PositiveFraction, PositiveInt, check_on_init
+from heedful.core.settings import PositiveFloat, PositiveFraction, Repeats, check_on_init
 from heedful.numerics.tensor.distributions import jsd, tvd
 from heedful.training.variants.variants import (
     STARTS,
@@ -37,8 +37,8 @@ class ModelAdversary(Paced):
     starts: Annotated[tuple[Start, ...], MinLen(1)] = STARTS
     epsilon: PositiveFraction = 0.05
     reverse: bool = False
-    epochs: PositiveInt = 80
-    patience: PositiveInt = 10
+    epochs: Repeats = 80
+    patience: Repeats = 10
 
     def variants(self, retraining: RetrainingContext) -> list[Variant]:
         """Every λ from every start, and another seed for comparison."""

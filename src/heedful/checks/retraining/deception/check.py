@@ -15,7 +15,7 @@ from heedful.checks.retraining_base import Paced, RetrainingContext, choose_with
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement
-from heedful.core.settings import OpenFraction, PositiveFloat, PositiveInt, check_on_init
+from heedful.core.settings import OpenFraction, PositiveFloat, Repeats, check_on_init
 from heedful.methods import methods
 from heedful.results.tables import TextValues
 from heedful.training.loop.epochs import EarlyStopping
@@ -48,8 +48,8 @@ class Deception(Paced):
     heads: Literal["mean", "worst"] = "mean"
     blocked: bool = True
     margin: OpenFraction = 0.02
-    epochs: PositiveInt = 20
-    patience: PositiveInt = 5
+    epochs: Repeats = 20
+    patience: Repeats = 5
 
     def __post_init__(self) -> None:
         if self.source == "list" and not self.words:

@@ -9,7 +9,7 @@ from heedful.checks.retraining.guide.spec import DIFFERENCES
 from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount, to_findings
 from heedful.core.errors import ConfigError
 from heedful.core.records import Measurement
-from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.settings import Repeats, check_on_init
 from heedful.models.recurrent.encoders import encoders
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.results.tables import TextValues
@@ -38,8 +38,8 @@ class Guide(Paced):
     seeds: SeedCount = 3
     encoder: str = "average"
     adversary: NonNegativeFloat = 0.001
-    epochs: PositiveInt = 40
-    patience: PositiveInt = 5
+    epochs: Repeats = 40
+    patience: Repeats = 5
 
     def __post_init__(self) -> None:
         known = [name for name in encoders if getattr(encoders[name], "word_wise", False)]

@@ -11,7 +11,7 @@ from heedful.checks.interventions.simple import UniformWeights
 from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount, to_findings
 from heedful.core.errors import NotApplicable
 from heedful.core.records import Measurement
-from heedful.core.settings import OpenFraction, PositiveInt, check_on_init
+from heedful.core.settings import OpenFraction, Repeats, check_on_init
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.tensor.distributions import tvd
 from heedful.results.tables import TextValues
@@ -39,8 +39,8 @@ class Necessity(Paced):
 
     seeds: SeedCount = 5
     margin: OpenFraction = 0.01
-    epochs: PositiveInt = 40
-    patience: PositiveInt = 5
+    epochs: Repeats = 40
+    patience: Repeats = 5
 
     def variants(self, retraining: RetrainingContext) -> list[RetrainedVariant]:
         """Learned and uniform attention, with every seed."""

@@ -17,7 +17,7 @@ from heedful.checks.faithfulness.removal import RemovalMetrics, Removals, beyond
 from heedful.checks.requested_methods import MethodOrName
 from heedful.checks.retraining_base import Paced, RetrainingContext
 from heedful.core.records import MeasureKey, Measurement, Series
-from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.settings import Repeats, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.numerics.tensor.distributions import tvd
 from heedful.results.tables import TextValues
@@ -43,11 +43,11 @@ class OffManifold(Paced, ComparesMethods):
 
     methods: tuple[MethodOrName, ...] = DEFAULT_METHODS
     bins: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
-    orders: int = 5
-    steps: int = 20
-    copies: PositiveInt = 4
-    epochs: PositiveInt = 20
-    patience: PositiveInt = 5
+    orders: Repeats = 5
+    steps: Repeats = 20
+    copies: Repeats = 4
+    epochs: Repeats = 20
+    patience: Repeats = 5
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "methods", self.removing.methods)

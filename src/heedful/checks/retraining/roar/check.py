@@ -14,7 +14,7 @@ from heedful.checks.requested_methods import MethodOrName, build_method, method_
 from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount
 from heedful.core.errors import ConfigError, NotApplicable
 from heedful.core.records import Measurement, MissingMeasure
-from heedful.core.settings import OpenFraction, PositiveInt, check_on_init
+from heedful.core.settings import OpenFraction, Repeats, check_on_init
 from heedful.methods import methods
 from heedful.results.tables import TextValues
 from heedful.training.loop.predictions import predict_all
@@ -43,8 +43,8 @@ class Roar(Paced, ComparesMethods):
     methods: tuple[MethodOrName, ...] = DEFAULT_ROAR_METHODS
     shares: Annotated[tuple[OpenFraction, ...], MinLen(1)] = (0.1, 0.3, 0.5)
     seeds: SeedCount = 3
-    epochs: PositiveInt = 40
-    patience: PositiveInt = 5
+    epochs: Repeats = 40
+    patience: Repeats = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()

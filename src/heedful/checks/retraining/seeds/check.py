@@ -9,7 +9,7 @@ from heedful.checks.base import Findings
 from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount, to_findings
 from heedful.core.records import Measurement
 from heedful.core.rng import uniform_keys
-from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.settings import Repeats, check_on_init
 from heedful.numerics.tensor.distributions import jsd, permute_weights, tvd, uniform_weights
 from heedful.results.tables import TextValues
 from heedful.training.recipe import NonNegativeFloat
@@ -29,9 +29,9 @@ class Seeds(Paced):
 
     seeds: SeedCount = 5
     adversary: NonNegativeFloat = 0.001
-    shuffles: PositiveInt = 10
-    epochs: PositiveInt = 40
-    patience: PositiveInt = 5
+    shuffles: Repeats = 10
+    epochs: Repeats = 40
+    patience: Repeats = 5
 
     def variants(self, retraining: RetrainingContext) -> list[Variant]:
         """The seeds and the adversary."""

@@ -18,7 +18,7 @@ from heedful.checks.requested_methods import MethodOrName
 from heedful.checks.retraining_base import Paced, RetrainingContext, SeedCount
 from heedful.checks.sanity.randomisation.check import RANK_CORRELATION, score_correlation
 from heedful.core.records import Measurement, MissingMeasure
-from heedful.core.settings import PositiveInt, check_on_init
+from heedful.core.settings import Repeats, check_on_init
 from heedful.models.batch_context import BatchContext
 from heedful.training.variants.variants import RetrainedVariant, ShuffledLabelsVariant, Variant
 
@@ -41,8 +41,8 @@ class Labels(Paced, ComparesMethods):
 
     methods: tuple[MethodOrName, ...] = DEFAULT_METHODS
     seeds: SeedCount = 3
-    epochs: PositiveInt = 40
-    patience: PositiveInt = 5
+    epochs: Repeats = 40
+    patience: Repeats = 5
 
     def variants(self, retraining: RetrainingContext) -> list[Variant]:
         """Models trained on shuffled labels and on the true ones."""

@@ -19,7 +19,7 @@ from heedful.checks.faithfulness.items import (
 from heedful.checks.requested_methods import MethodOrName, build_method, method_name
 from heedful.core.rationales import WordAnnotations, annotated_tokens
 from heedful.core.records import MissingMeasure
-from heedful.core.settings import Fraction, PositiveInt, check_on_init
+from heedful.core.settings import Fraction, Repeats, check_on_init
 from heedful.core.values import Example
 from heedful.models.batch_context import BatchContext
 from heedful.models.protocols import Subject
@@ -102,7 +102,7 @@ class Plausibility(ComparesMethods):
 
     methods: tuple[MethodOrName, ...] = DEFAULT_METHODS
     share: Fraction = 0.0
-    orders: PositiveInt = 10
+    orders: Repeats = 10
     neutral: float = 0.0
 
     def fitted(self, examples: Iterable[Example], subject: Subject) -> "Plausibility":  # noqa: ARG002
