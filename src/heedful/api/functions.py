@@ -1,5 +1,6 @@
 """The functions that Python users call: load, audit, explain, explain_all."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,7 @@ def audit(
     dev: DataLike | None = None,
     progress: Progress = no_progress,
     announce: Callable[[str], None] = lambda _: None,
+    warn: Callable[[str], None] = warnings.warn,
     **settings: Any,
 ) -> Run:
     """Audit a model on data and return the run; a run interrupted in `out` is continued.
@@ -71,7 +73,8 @@ def audit(
     is followed as it is. Without `out` the run is in a temporary folder, removed when the run is no
     longer in use, or at exit: `Run.save` copies it, `Run.report(path)` writes elsewhere.
     Checks that retrain models use `train` and `dev`, or the splits of that name that the data has;
-    `announce` is called with a line on what that will cost.
+    `announce` is called with a line on what that will cost, `warn` with one on files of an earlier
+    session that are missing or changed, which are made again.
     """
     chosen = plan.subject if plan else settings.get("subject", {})
     subject = load(model, **chosen)
@@ -89,7 +92,7 @@ def audit(
     rows = read(data, fields=plan.fields or None, labels=subject.labels, labelled=labelled, **asked)
     known = subject.labels if labelled else ()
     training = read_training_data(data, plan, known, train=train, dev=dev)
-    callbacks = Callbacks(progress, announce)
+    callbacks = Callbacks(progress, announce, warn)
     place = Path(out) if out else None
     folder = run_audit(subject, rows, plan, out=place, training=training, callbacks=callbacks)
     return Run(folder) if out else temporary_run(folder)

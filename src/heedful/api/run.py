@@ -46,7 +46,7 @@ class Run:
 
     def show(self, *, details: bool = False) -> None:
         """Print the verdict on one screen; with `details`, also the estimates of every check."""
-        print_card(self.verdict, self.manifest, details=details)
+        print_card(self.verdict, RunFolder(self.folder).whole_manifest(), details=details)
 
     def verify(self) -> list[str]:
         """What is missing, changed or unknown among the kept files; empty where all is well."""
@@ -58,7 +58,7 @@ class Run:
         folder = RunFolder(self.folder)
         plan = folder.text(PLAN)
         kept = folder.measurements(), folder.texts(), plan, folder.maps()
-        return RunRecords(self.verdict, self.manifest, *kept, source=self)
+        return RunRecords(self.verdict, folder.whole_manifest(), *kept, source=self)
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the page, one file that opens offline; RUN/report.html by default."""
@@ -78,7 +78,7 @@ class Run:
         """A model card's section on attention in plain words, with its block of figures on top."""
         from heedful.report.pages.model_card import render_model_card
 
-        return render_model_card(self.verdict, self.manifest)
+        return render_model_card(self.verdict, RunFolder(self.folder).whole_manifest())
 
     def write_card(self, path: str | Path) -> Path:
         """Write the card; a file that is not one of ours is never written over."""

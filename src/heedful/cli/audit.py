@@ -97,11 +97,17 @@ def audit_and_print(plan: "Plan", out: Path, *, details: bool = False, quiet: bo
 
     if not quiet and (message := describe_method_cost(plan.methods)):
         typer.echo(message, err=True)
+    tell, ignore = partial(typer.echo, err=True), (lambda _: None)
     with options.progress_bar("audit", quiet=quiet) as progress:
         attended = not quiet and sys.stderr.isatty()
-        announce = partial(typer.echo, err=True) if attended else (lambda _: None)
         run = audit_model(
-            plan.model, plan.data, plan=plan, out=out, progress=progress, announce=announce
+            plan.model,
+            plan.data,
+            plan=plan,
+            out=out,
+            progress=progress,
+            announce=tell if attended else ignore,
+            warn=ignore if quiet else tell,
         )
     written = _write_report(run)
     if not quiet:

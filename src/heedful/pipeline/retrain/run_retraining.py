@@ -1,5 +1,6 @@
 """Retraining in an audit: train the variants that checks request, then run the checks."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -47,10 +48,11 @@ RETRAINED_FOLDER = "retrained"
 
 @dataclass(frozen=True)
 class Callbacks:
-    """Callbacks of an audit: its progress, and announcements of what it is about to do."""
+    """Callbacks of an audit: its progress, what it is about to do, and what it found damaged."""
 
     progress: Progress = no_progress
     announce: Callable[[str], None] = lambda _: None
+    warn: Callable[[str], None] = warnings.warn
 
 
 NO_CALLBACKS = Callbacks()
