@@ -25,6 +25,7 @@ from heedful.pipeline.explain.request import ExplainRequest, MethodsLike, resolv
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.retrain.run_retraining import Callbacks
 from heedful.pipeline.retrain.training_data import read_training_data
+from heedful.results.outputs import output_path
 
 ModelSource = str | Path | Subject | Any  # Any: a live model, whose type needs transformers
 
@@ -93,7 +94,7 @@ def audit(
     known = subject.labels if labelled else ()
     training = read_training_data(data, plan, known, train=train, dev=dev)
     callbacks = Callbacks(progress, announce, warn)
-    place = Path(out) if out else None
+    place = output_path(out) if out else None
     folder = run_audit(subject, rows, plan, out=place, training=training, callbacks=callbacks)
     return Run(folder) if out else temporary_run(folder)
 
@@ -151,9 +152,9 @@ def explain_all(
     """
     asked = _request(None, methods, target=target, granularity=granularity, of=of, seed=seed)
     source = ExplainSource(data, split, fields, limit, cleaning, max_batch_tokens)
-    require_new(Path(out), overwrite=overwrite)
+    require_new(place := output_path(out), overwrite=overwrite)
     subject = load(model, **choices)
-    return explain_to_file(subject, source, asked, out=Path(out), progress=progress)
+    return explain_to_file(subject, source, asked, out=place, progress=progress)
 
 
 def _request(method: str | None, methods: MethodsLike, **rest: Any) -> ExplainRequest:

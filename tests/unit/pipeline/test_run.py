@@ -157,7 +157,7 @@ def test_another_model_in_the_same_folder_leaves_no_old_rows(tmp_path):
 
 
 def cut_off(folder):
-    """Leave what an interrupted audit leaves: the first job of three, and the records until then."""
+    """Leave what an interrupted audit leaves: the first job of three, and the records of it."""
     for path in sorted((folder / "measurements").iterdir())[1:]:
         path.unlink()
     lines = (folder / "files.jsonl").read_text().splitlines(keepends=True)

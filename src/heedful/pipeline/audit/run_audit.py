@@ -19,12 +19,12 @@ from heedful.checks import checks
 from heedful.checks.base import Check, DescribesCost
 from heedful.checks.faithfulness.off_distribution import ReferenceSample
 from heedful.core.errors import DataError, RunError
+from heedful.core.folder_lock import lock_folder
 from heedful.core.records import SCHEMA, Verdict
 from heedful.data.dataset import Dataset
 from heedful.models.protocols import HasArchitecture, HasFingerprint, Subject
 from heedful.numerics.stats.bootstrap import INTERVAL_KIND
 from heedful.pipeline.audit.job import JobSummary, run_job
-from heedful.pipeline.audit.run_lock import lock_folder
 from heedful.pipeline.audit.run_store import AnyJob, Job, RunStore, make_jobs
 from heedful.pipeline.plan.method_settings import describe_methods
 from heedful.pipeline.plan.plan import Plan
