@@ -66,7 +66,8 @@ class Run:
         folder = RunFolder(self.folder)
         plan = folder.text(PLAN)
         kept = folder.measurements(), folder.texts(), plan, folder.maps()
-        return RunRecords(self.verdict, folder.whole_manifest(), *kept, source=self)
+        told = self.verdict, folder.whole_manifest()
+        return RunRecords(*told, *kept, source=self, text_ids=folder.text_ids())
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the page, one file that opens offline; RUN/report.html by default."""
