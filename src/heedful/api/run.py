@@ -64,10 +64,16 @@ class Run:
     def records(self) -> RunRecords:
         """All that a report is made from."""
         folder = RunFolder(self.folder)
-        plan = folder.text(PLAN)
-        kept = folder.measurements(), folder.texts(), plan, folder.maps()
-        told = self.verdict, folder.whole_manifest()
-        return RunRecords(*told, *kept, source=self, text_ids=folder.text_ids())
+        return RunRecords(
+            self.verdict,
+            folder.whole_manifest(),
+            folder.measurements(),
+            folder.texts(),
+            folder.text(PLAN),
+            folder.maps(),
+            source=self,
+            text_ids=folder.text_ids(),
+        )
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the page, one file that opens offline; RUN/report.html by default."""

@@ -54,7 +54,7 @@ def test_only_regular_files(tmp_path):
     for name in ("pipe", "folder", "device", "dangling"):
         with pytest.raises(RunError, match=f"{name} is not a regular file"):
             write_output(tmp_path / name, PAGE, HTML_MARK, ours=True)
-    with pytest.raises(RunError, match="Cannot write|not a regular file"):
+    with pytest.raises(RunError, match=r"Cannot write|not a regular file"):
         write_output(tmp_path / "loop", PAGE, HTML_MARK)
 
 

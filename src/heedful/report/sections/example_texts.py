@@ -106,7 +106,7 @@ def _mixed(instances: Int64[np.ndarray, "n"], contents: NDArray[Any], *, seed: i
     drawn = [generator(seed, "report sentences", one).random() for one in known]
     again = np.ones(len(known))
     again[np.unique(contents, return_index=True)[1]] = 0
-    order: list[int] = np.lexsort((instances, drawn, again)).tolist()
+    order: list[int] = np.lexsort((instances, np.array(drawn), again)).tolist()
     return order
 
 
