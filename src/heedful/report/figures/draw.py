@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from heedful.core.errors import RunError
+from heedful.core.errors import RunError, file_errors
 from heedful.report.figures.theme import chart_theme
 from heedful.report.sections.check_sections import list_figures
 from heedful.results.document import FigureData, FigureRow
@@ -26,6 +26,8 @@ def write_figures(records: RunRecords, folder: Path, *, ours: bool = False) -> l
     """
     vl_convert, written = _library("vl_convert"), []
     drawn = {one.name: build_chart(one, title=True) for one in list_figures(records)}
+    with file_errors(f"Cannot write to {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
     for name in drawn:
         require_output(folder / f"{name}.svg", None if ours else SVG_MARK)
         require_output(folder / f"{name}.png", None if ours else PNG_MARK)
@@ -41,7 +43,8 @@ def write_figures(records: RunRecords, folder: Path, *, ours: bool = False) -> l
 
 def write_svg(path: Path, svg: str, *, ours: bool = False) -> Path:
     """Write a figure as a file of its own, with a mark that says whose it is."""
-    return write_output(path, f"{SVG_MARK}\n{svg}", SVG_MARK, ours=ours)
+    tag, end, rest = svg.partition(">")
+    return write_output(path, f"{tag}{end}{SVG_MARK}{rest}", SVG_MARK, ours=ours)
 
 
 def _mark_png(png: bytes) -> bytes:
