@@ -146,7 +146,8 @@ def explain_all(
 ) -> DataExplanations:
     """Explain every text of a data set, into one Parquet file with a row per text and method.
 
-    A file that exists is refused unless `overwrite` is true; then it is replaced once all is done.
+    A file that exists is refused unless it has explanations and `overwrite` is true; then it is
+    replaced once all is done.
     Memory does not grow with the data. Labels are kept where the data has some; under a paper's
     `cleaning` it must. The rest is as for `explain`.
     """

@@ -246,15 +246,14 @@ def _origin(
 
 
 def require_new(out: Path, *, overwrite: bool) -> None:
-    """Refuse a file that exists, unless it may be replaced."""
+    """Refuse a file that exists, unless it has explanations and may be replaced."""
     require_file(out)
-    if out.exists() and not overwrite:
-        raise RunError(
-            f"{out} exists already. Choose another --out, or remove it; in Python overwrite=True "
-            "replaces it."
-        )
-    if out.exists() and out.stat().st_size and not is_explanation_file(out):
-        raise RunError(f"{out} exists and is no file of explanations. Choose another out.")
+    if not out.exists():
+        return
+    ours = not out.stat().st_size or is_explanation_file(out)
+    if not (ours and overwrite):
+        advice = "; in Python overwrite=True replaces it" if ours else ""
+        raise RunError(f"{out} exists already. Choose another --out, or remove it{advice}.")
 
 
 def is_explanation_file(path: Path) -> bool:
