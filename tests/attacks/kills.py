@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from attacks.__main__ import prepare_environment
+from heedful.results.kept_files import verify_run
 
 CLOCKS = ("seconds", "cpu_seconds", "wall_seconds", "finished")
 TOLD = ("model", "data", "labels", "seed", "level", "truncated", "too_short")  # of a manifest
@@ -211,6 +212,9 @@ def content(folder: Path) -> dict[str, Any]:
             found[name] = sorted(map(repr, rows))
         elif path.name == "manifest.json":  # the rest may depend on what a clock says
             found[name] = {one: json.loads(raw)[one] for one in TOLD}
+        elif path.name == "files.jsonl":  # digests of files some of which tell the time
+            found[name] = sorted({json.loads(one).get("file", "") for one in raw.splitlines()})
+            found[f"{name} verified"] = verify_run(path.parent)
         elif path.suffix == ".json":
             found[name] = _timeless(json.loads(raw))
         elif path.name not in ("report.html", "study.html", "study.md"):  # they tell the time

@@ -236,7 +236,18 @@ TABLES: tuple[Spoil, ...] = (
 
 def change_json(draw: random.Random, path: Path) -> None:
     """Some part of it holds anything else, or is gone."""
-    value = json.loads(path.read_text())
+    path.write_text(json.dumps(_changed(draw, json.loads(path.read_text()))))
+
+
+def change_json_line(draw: random.Random, path: Path) -> None:
+    """The same in one line of many."""
+    lines = path.read_text().splitlines()
+    at = draw.randrange(len(lines))
+    lines[at] = json.dumps(_changed(draw, json.loads(lines[at])))
+    path.write_text("".join(f"{one}\n" for one in lines))
+
+
+def _changed(draw: random.Random, value: Any) -> Any:
     ways = [way for way in _ways(value) if way]
     way = draw.choice(ways[: 40 if draw.random() < 0.7 else None])
     inner = value
@@ -247,7 +258,7 @@ def change_json(draw: random.Random, path: Path) -> None:
     else:
         odd = (None, -1, 0, 1e308, float("nan"), "x", [], {}, True, 10**30, [[]], {"a": None})
         inner[way[-1]] = hostile_value(draw) if draw.random() < 0.3 else draw.choice(odd)
-    path.write_text(json.dumps(value))
+    return value
 
 
 def _ways(value: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -270,6 +281,11 @@ def other_bytes(draw: random.Random, path: Path) -> None:
     path.write_bytes(draw.choice((*odd, path.read_text().encode("utf-16"), b" " * 10_000_000)))
 
 
+CHANGES: dict[str, Spoil] = {
+    ".toml": change_line,
+    ".json": change_json,
+    ".jsonl": change_json_line,
+}
 TEXT_FILES: tuple[Spoil, ...] = (remove, truncate, flip, flip, no_file, other_bytes, grow)
 
 
@@ -280,7 +296,7 @@ def spoil_one(draw: random.Random, run: Path) -> tuple[str, Path]:
     if path.suffix == ".parquet":
         kinds = TABLES
     else:
-        own = change_line if path.suffix == ".toml" else change_json
+        own = CHANGES[path.suffix]
         kinds = (*TEXT_FILES, *(own,) * 5)
     spoil = draw.choice(kinds)
     if spoil is swap and len(list(path.parent.iterdir())) < 2:

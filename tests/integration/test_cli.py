@@ -31,6 +31,7 @@ def test_train_writes_no_pickle(trained):
         "model.safetensors",
         "heedful.json",
         "vocabulary.json",
+        ".lock",
     }
     history = json.loads((trained / "heedful.json").read_text())["history"]
     assert history["data"]["name"] == "synthetic:needle"

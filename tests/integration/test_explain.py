@@ -159,7 +159,10 @@ WRONG = {
         ["--data", "DATA", "--out", "o.parquet", "--target", "great"],
         "No class is named 'great'",
     ),
-    "page over a folder": (["w1", "--html", "folder.parquet"], "Cannot write folder.parquet"),
+    "page over a folder": (
+        ["w1", "--html", "folder.parquet"],
+        "folder.parquet is not a regular file",
+    ),
 }
 
 

@@ -158,9 +158,21 @@ def test_what_fails_leaves_the_old_file_and_no_draft(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["o.parquet"]
 
 
-def test_a_file_that_exists_is_replaced_only_if_asked(tmp_path, run):
+def test_what_has_no_explanations_is_never_replaced(tmp_path):
     out = tmp_path / "o.parquet"
     out.write_text("mine")
+    for overwrite in (False, True):
+        with pytest.raises(
+            RunError, match=r"exists already\. Choose another --out, or remove it\.$"
+        ):
+            heedful.explain_all("no/such/model", ROWS, out=out, overwrite=overwrite)
+    assert out.read_text() == "mine"
+
+
+def test_a_file_that_exists_is_replaced_only_if_asked(tmp_path, run):
+    out = tmp_path / "o.parquet"
+    heedful.explain_all(subjects.subject(), ROWS[:1], out=out, methods="gradient")
+    before = out.read_bytes()
     said = (
         f"{out} exists already. Choose another --out, or remove it; in Python overwrite=True "
         "replaces it."
@@ -173,7 +185,7 @@ def test_a_file_that_exists_is_replaced_only_if_asked(tmp_path, run):
         "",
         f"heedful: {said}\n",
     )
-    assert out.read_text() == "mine"
+    assert out.read_bytes() == before
     found = heedful.explain_all(
         subjects.subject(), ROWS, out=out, methods="attention", overwrite=True
     )

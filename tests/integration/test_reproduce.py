@@ -241,11 +241,13 @@ def test_the_page_alone_is_written_again_from_what_is_there(tiny, tmp_path, monk
     out = tmp_path / "out"
     heedful.reproduce("tiny", data_root=tiny, out=out, quick=True)
     (out / "study.html").unlink()
-    (out / "figures" / "stale.svg").write_text("<svg/>")
+    (out / "figures" / "stale.svg").write_text("<svg><!-- drawn by heedful --></svg>")
+    (out / "figures" / "own.svg").write_text("<svg/>")
     found = heedful.reproduce("tiny", data_root=tiny, out=out, quick=True, page_only=True)
     assert made == [2, 0]
     assert "Not run yet: 1 cell: needles mlp additive seed 0." in found.page.read_text()
     assert not (out / "figures" / "stale.svg").exists()
+    assert (out / "figures" / "own.svg").exists()  # which somebody else put there
 
 
 def test_the_command_has_a_folder_of_its_own(tiny, tmp_path, monkeypatch, capsys):

@@ -10,7 +10,6 @@ from heedful.comparison.compare import ComparisonSettings, compare_records
 from heedful.comparison.records import ComparisonRecord
 from heedful.comparison.requirements import RequirementResult, check_requirement, parse_requirement
 from heedful.comparison.sides import ComparedRun
-from heedful.core.atomic_files import write_atomic
 from heedful.core.errors import RunError
 from heedful.numerics.stats.bootstrap import RESAMPLES
 from heedful.report.pages.comparison import (
@@ -21,11 +20,14 @@ from heedful.report.pages.comparison import (
     render_csv,
 )
 from heedful.report.terminal.comparison import print_comparison
+from heedful.results.outputs import HTML_MARK, output_path, write_markdown, write_output
 from heedful.results.run_folder import RunFolder
 from heedful.results.tables import gather_columns, import_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
+
+CSV_MARK = ",".join(COMPARISON_COLUMNS)  # its head tells that a file is ours
 
 
 @dataclass(frozen=True)
@@ -63,15 +65,17 @@ class Comparison:
 
     def to_csv(self, path: str | Path) -> Path:
         """Write these rows as CSV; gives the path."""
-        return _write_file(path, render_csv(self.record))
+        return write_output(output_path(path), render_csv(self.record), CSV_MARK)
 
     def to_markdown(self, path: str | Path) -> Path:
         """Write the tables as Markdown; gives the path."""
-        return _write_file(path, render_comparison_markdown(self.record, self.required))
+        page = render_comparison_markdown(self.record, self.required)
+        return write_markdown(output_path(path), page)
 
     def to_html(self, path: str | Path) -> Path:
         """Write one page that opens offline; gives the path."""
-        return _write_file(path, render_comparison_html(self.record, self.required))
+        page = render_comparison_html(self.record, self.required)
+        return write_output(output_path(path), page, HTML_MARK)
 
 
 def compare(
@@ -104,8 +108,3 @@ def read_run(run: Run) -> ComparedRun:
         raise RunError(f"{run.folder}: {error}") from error
     plan, columns = folder.plan(), gather_columns(folder.measurements())
     return ComparedRun(str(run.folder), verdict, manifest, columns, plan)
-
-
-def _write_file(path: str | Path, text: str) -> Path:
-    write_atomic(Path(path), text)
-    return Path(path)

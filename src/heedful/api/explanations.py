@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heedful.core.atomic_files import write_atomic
 from heedful.report.terminal.coloured_words import print_words
 from heedful.results.explanation import TextExplanation
+from heedful.results.outputs import HTML_MARK, output_path, write_output
 from heedful.results.tables import import_pandas
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class Explanations:
         """Write one page that opens offline; gives its path."""
         from heedful.report.pages.explanation import render_explanation_html
 
-        write_atomic(Path(path), render_explanation_html(self.record, model=self.model))
-        return Path(path)
+        page = render_explanation_html(self.record, model=self.model)
+        return write_output(output_path(path), page, HTML_MARK)
 
     def _repr_html_(self) -> str:
         from heedful.report.pages.explanation import render_explanation_fragment

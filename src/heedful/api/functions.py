@@ -1,5 +1,6 @@
 """The functions that Python users call: load, audit, explain, explain_all."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from heedful.pipeline.explain.request import ExplainRequest, MethodsLike, resolv
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.retrain.run_retraining import Callbacks
 from heedful.pipeline.retrain.training_data import read_training_data
+from heedful.results.outputs import output_path
 
 ModelSource = str | Path | Subject | Any  # Any: a live model, whose type needs transformers
 
@@ -62,6 +64,7 @@ def audit(
     dev: DataLike | None = None,
     progress: Progress = no_progress,
     announce: Callable[[str], None] = lambda _: None,
+    warn: Callable[[str], None] = warnings.warn,
     **settings: Any,
 ) -> Run:
     """Audit a model on data and return the run; a run interrupted in `out` is continued.
@@ -71,7 +74,8 @@ def audit(
     is followed as it is. Without `out` the run is in a temporary folder, removed when the run is no
     longer in use, or at exit: `Run.save` copies it, `Run.report(path)` writes elsewhere.
     Checks that retrain models use `train` and `dev`, or the splits of that name that the data has;
-    `announce` is called with a line on what that will cost.
+    `announce` is called with a line on what that will cost, `warn` with one on files of an earlier
+    session that are missing or changed, which are made again.
     """
     chosen = plan.subject if plan else settings.get("subject", {})
     subject = load(model, **chosen)
@@ -89,8 +93,8 @@ def audit(
     rows = read(data, fields=plan.fields or None, labels=subject.labels, labelled=labelled, **asked)
     known = subject.labels if labelled else ()
     training = read_training_data(data, plan, known, train=train, dev=dev)
-    callbacks = Callbacks(progress, announce)
-    place = Path(out) if out else None
+    callbacks = Callbacks(progress, announce, warn)
+    place = output_path(out) if out else None
     folder = run_audit(subject, rows, plan, out=place, training=training, callbacks=callbacks)
     return Run(folder) if out else temporary_run(folder)
 
@@ -142,15 +146,16 @@ def explain_all(
 ) -> DataExplanations:
     """Explain every text of a data set, into one Parquet file with a row per text and method.
 
-    A file that exists is refused unless `overwrite` is true; then it is replaced once all is done.
+    A file that exists is refused unless it has explanations and `overwrite` is true; then it is
+    replaced once all is done.
     Memory does not grow with the data. Labels are kept where the data has some; under a paper's
     `cleaning` it must. The rest is as for `explain`.
     """
     asked = _request(None, methods, target=target, granularity=granularity, of=of, seed=seed)
     source = ExplainSource(data, split, fields, limit, cleaning, max_batch_tokens)
-    require_new(Path(out), overwrite=overwrite)
+    require_new(place := output_path(out), overwrite=overwrite)
     subject = load(model, **choices)
-    return explain_to_file(subject, source, asked, out=Path(out), progress=progress)
+    return explain_to_file(subject, source, asked, out=place, progress=progress)
 
 
 def _request(method: str | None, methods: MethodsLike, **rest: Any) -> ExplainRequest:

@@ -25,7 +25,7 @@ PLAN_OPTIONS = ("split", "cleaning", "limit", "cluster", "seed", "min_words", "m
 def audit(
     model: options.Model,
     data: options.Data,
-    out: Annotated[Path, Option(help="The run folder to write or continue.")],
+    out: Annotated[Path, Option(parser=options.path, help="The run folder to write or continue.")],
     split: Annotated[str | None, Option(help="The split. [default: test]")] = None,
     checks: Annotated[
         str | None,
@@ -34,7 +34,9 @@ def audit(
     methods: Annotated[
         str | None, Option(help="Methods to compare with attention, by commas, or all.")
     ] = None,
-    plan: Annotated[Path | None, Option(help="A TOML file of settings.")] = None,
+    plan: Annotated[
+        Path | None, Option(parser=options.path, help="A TOML file of settings.")
+    ] = None,
     fields: options.Fields = None,
     cleaning: options.Cleaning = None,
     limit: options.Limit = None,
@@ -60,7 +62,8 @@ def audit(
         int | None, Option(min=1, help="Retrain on the first N training texts only.")
     ] = None,
     retrained: Annotated[
-        Path | None, Option(help="Folder of retrained models. [default: in the run]")
+        Path | None,
+        Option(parser=options.path, help="Folder of retrained models. [default: in the run]"),
     ] = None,
     retrain_transformers: Annotated[
         bool, Option("--retrain-transformers", help="Allow fine-tuning of transformers.")
@@ -98,11 +101,17 @@ def audit_and_print(plan: "Plan", out: Path, *, details: bool = False, quiet: bo
 
     if not quiet and (message := describe_method_cost(plan.methods)):
         typer.echo(message, err=True)
+    tell, ignore = partial(typer.echo, err=True), (lambda _: None)
     with options.progress_bar("audit", quiet=quiet) as progress:
         attended = not quiet and sys.stderr.isatty()
-        announce = partial(typer.echo, err=True) if attended else (lambda _: None)
         run = audit_model(
-            plan.model, plan.data, plan=plan, out=out, progress=progress, announce=announce
+            plan.model,
+            plan.data,
+            plan=plan,
+            out=out,
+            progress=progress,
+            announce=tell if attended else ignore,
+            warn=ignore if quiet else tell,
         )
     written = _write_report(run)
     if not quiet:

@@ -19,7 +19,10 @@ CHECKS: tuple[str, ...] = ()  # all
 def demo(
     out: Annotated[
         Path | None,
-        Option(help="Folder of run and model. [default: runs/demo or runs/demo-transformer]"),
+        Option(
+            parser=options.path,
+            help="Folder of run and model. [default: runs/demo or runs/demo-transformer]",
+        ),
     ] = None,
     transformer: Annotated[
         bool, Option("--transformer", help="Fine-tune MiniLM instead of a BiLSTM.")

@@ -21,7 +21,9 @@ def explain(
     data: Annotated[
         str | None, Option(help="Explain every text of this data; write to --out.")
     ] = None,
-    out: Annotated[Path | None, Option(help="With --data: the .parquet to write.")] = None,
+    out: Annotated[
+        Path | None, Option(parser=options.path, help="With --data: the .parquet to write.")
+    ] = None,
     methods: Annotated[
         str | None,
         Option(help="Methods by commas, or all. [default: no slow, patented or control ones]"),
@@ -60,7 +62,10 @@ def explain(
         _explain_data(model, data, request | more, quiet=quiet)
     else:
         from heedful.api.functions import explain as explain_text
+        from heedful.results.outputs import HTML_MARK, require_output
 
+        if html:
+            require_output(html, HTML_MARK)  # before anything is computed
         found = explain_text(model, text or "", question=question, **request)
         if html:
             found.to_html(html)

@@ -13,12 +13,20 @@ from heedful.core.timing import Progress, no_progress
 if TYPE_CHECKING:
     from heedful.data.dataset import Dataset
 
+
+def path(text: str) -> Path:
+    """A path; `~` at its front is the user's home, also where no shell has seen it."""
+    from heedful.results.outputs import output_path
+
+    return output_path(text)
+
+
 Model = Annotated[
     str, Argument(metavar="MODEL", help="A heedful or transformers folder, or a hub id.")
 ]
 Data = Annotated[str, Argument(help="A file, a folder, hf:NAME, sst:PATH, …")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
-Html = Annotated[Path | None, Option(help="Write a page that opens offline.")]
+Html = Annotated[Path | None, Option(parser=path, help="Write a page that opens offline.")]
 MinWords = Annotated[int | None, Option(min=1, help="Leave out shorter texts.")]
 Batch = Annotated[int | None, Option(min=1, help="Batch size. [default: 32]")]
 Quiet = Annotated[bool, Option("--quiet", help="Print no progress and no card.")]

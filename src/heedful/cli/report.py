@@ -10,14 +10,21 @@ from heedful.cli import options
 
 
 def report(
-    run: Annotated[Path, Argument(help="A run folder.")],
-    html: Annotated[Path | None, Option(help="Write the page here.")] = None,
-    markdown: Annotated[Path | None, Option(help="Write a model-card section here.")] = None,
-    figures: Annotated[Path | None, Option(help="Write SVG and PNG figures here.")] = None,
-    card: Annotated[
-        Path | None, Option(help="Write text and figures for a model card here.")
+    run: Annotated[Path, Argument(parser=options.path, help="A run folder.")],
+    html: Annotated[Path | None, Option(parser=options.path, help="Write the page here.")] = None,
+    markdown: Annotated[
+        Path | None, Option(parser=options.path, help="Write a model-card section here.")
     ] = None,
-    reviewer: Annotated[Path | None, Option(help="Write a page to sign, as .html or .md.")] = None,
+    figures: Annotated[
+        Path | None, Option(parser=options.path, help="Write SVG and PNG figures here.")
+    ] = None,
+    card: Annotated[
+        Path | None,
+        Option(parser=options.path, help="Write text and figures for a model card here."),
+    ] = None,
+    reviewer: Annotated[
+        Path | None, Option(parser=options.path, help="Write a page to sign, as .html or .md.")
+    ] = None,
     details: options.Details = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -26,7 +33,6 @@ def report(
     With --details alone, print the verdict with the estimates of every check and write nothing.
     """
     from heedful.api.run import Run
-    from heedful.core.atomic_files import write_atomic
 
     found = Run(run)
     written = []
@@ -35,8 +41,7 @@ def report(
     if html or not (markdown or figures or card or reviewer or details):
         written.append(found.report(html))
     if markdown:
-        write_atomic(markdown, found.markdown())
-        written.append(markdown)
+        written.append(found.write_markdown(markdown))
     if card:
         written.append(found.write_card(card))
     if reviewer:

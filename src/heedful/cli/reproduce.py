@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 
 def reproduce(
     study: Annotated[str, Argument(metavar="STUDY", help="See `heedful list studies`.")],
-    data_root: Annotated[Path, Option(help="The folder of data sets, under their usual names.")],
+    data_root: Annotated[
+        Path, Option(parser=options.path, help="The folder of data sets, under their usual names.")
+    ],
     out: Annotated[
         Path | None,
-        Option(help="Folder to write or continue. [default: runs/STUDY or runs/STUDY-quick]"),
+        Option(
+            parser=options.path,
+            help="Folder to write or continue. [default: runs/STUDY or runs/STUDY-quick]",
+        ),
     ] = None,
     quick: Annotated[bool, Option("--quick", help="A sample of everything.")] = False,
     seeds: Annotated[int | None, Option(min=1, help="Models of each kind.")] = None,

@@ -38,7 +38,7 @@ MaxTokensOption = Option(min=8, help="Truncate longer texts of transformers. [de
 
 def train(
     data: options.Data,
-    out: Annotated[Path, Option(help="The model folder to write.")],
+    out: Annotated[Path, Option(parser=options.path, help="The model folder to write.")],
     encoder: EncoderOption = "bilstm",
     attention: AttentionOption = None,
     embeddings: EmbeddingsOption = None,
@@ -111,18 +111,18 @@ def _train_model(
     progress: "Progress",
 ) -> tuple["Subject", dict[str, Any]]:
     """Train and save; return the subject and its history."""
+    from heedful.core.folder_lock import lock_folder
     from heedful.models.recurrent.model_folder import save_model
-    from heedful.pipeline.audit.run_lock import lock_folder
     from heedful.training.fit import HISTORY_FILE, finetune, fit
     from heedful.training.recipe import Recipe
 
     if isinstance(recipe, Recipe):
-        fitted = fit(known, dev, recipe, progress=progress)
-        save_model(fitted, out)
+        with lock_folder(out):  # two processes must not write one model
+            fitted = fit(known, dev, recipe, progress=progress)
+            save_model(fitted, out)
         return fitted, fitted.history
-    with lock_folder(out):  # two processes must not continue one training
-        subject = finetune(known, dev, recipe, out=out, progress=progress)
-        return subject, json.loads((out / HISTORY_FILE).read_text(encoding="utf-8"))
+    subject = finetune(known, dev, recipe, out=out, progress=progress)
+    return subject, json.loads((out / HISTORY_FILE).read_text(encoding="utf-8"))
 
 
 def _recipe(encoder: str, given: dict[str, Any], cleaning: str | None) -> "Recipe | FineTuning":

@@ -17,7 +17,7 @@ EpsilonOption = Option(help="KL by which the output may change. [default: 0.1]")
 def diffmask(
     model: options.Model,
     data: Annotated[str, Argument(help="Texts like those of the model; labels are not read.")],
-    out: Annotated[Path, Option(help="The explainer folder to write.")],
+    out: Annotated[Path, Option(parser=options.path, help="The explainer folder to write.")],
     epochs: Annotated[int | None, Option(min=1, help="[default: 10]")] = None,
     batch: options.Batch = None,
     epsilon: Annotated[float | None, EpsilonOption] = None,
@@ -34,7 +34,6 @@ def diffmask(
     The same command continues an interrupted training.
     """
     from heedful.api.functions import load
-    from heedful.pipeline.audit.run_lock import lock_folder
     from heedful.training.fit_diffmask import Masking, fit_diffmask
 
     given = {"epochs": epochs, "batch": batch, "epsilon": epsilon, "rate": rate, "seed": seed}
@@ -45,7 +44,7 @@ def diffmask(
     train, dev = options.read_train_and_dev(
         data, fields=fields, cleaning=cleaning, limit=limit, **labels
     )
-    with lock_folder(out), options.progress_bar("training", quiet=quiet) as progress:
+    with options.progress_bar("training", quiet=quiet) as progress:
         found = fit_diffmask(loaded, train, recipe, out=out, dev=dev, progress=progress)
     if not quiet:
         _print_summary(found, model, data, out)

@@ -10,7 +10,8 @@ from heedful.cli import options
 
 
 def verify(
-    run: Annotated[Path, Argument(help="A run folder.")], quiet: options.Quiet = False
+    run: Annotated[Path, Argument(parser=options.path, help="A run folder.")],
+    quiet: options.Quiet = False,
 ) -> None:
     """Compare every kept file of RUN with its recorded digest; exit code 1 where one differs."""
     from heedful.results.kept_files import KeptFiles, verify_run

@@ -111,10 +111,16 @@ def digest_data(data: str) -> str:
 def _splits(data: Any) -> tuple[str, ...]:
     if not isinstance(data, str | Path):
         return SINGLE_SPLIT
-    name = str(data)
+    name = _name(data)
     if (corpus := _corpus(name)) is not None:
         return corpus.splits
     return hub_splits(name) if name.startswith(HUB_PREFIX) else path_splits(name, also=_names())
+
+
+def _name(data: str | Path) -> str:
+    """The name of the data; a Path is taken as it is, so a tilde at its front is no home."""
+    name = str(data)
+    return f"./{name}" if isinstance(data, Path) and name.startswith("~") else name
 
 
 def _reread(
@@ -137,7 +143,7 @@ def _reread(
 
 def _source(data: Any, split: str) -> Source:
     if isinstance(data, str | Path):
-        name = str(data)
+        name = _name(data)
         if (corpus := _corpus(name)) is not None:
             return corpus(split)
         if name.startswith(HUB_PREFIX):

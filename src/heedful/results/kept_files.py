@@ -1,29 +1,41 @@
-"""The files that a run keeps, known by the digests of their content."""
+"""The files that a run keeps, known by the digests of their content.
+
+`files.jsonl` has a line for each file, appended once the file is on the disk, so that a job costs
+one line however many came before. Of two lines on one file the later one counts; a last line
+without its end was cut by a kill or a full disk, and is as if never written.
+"""
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 from heedful.core.atomic_files import write_atomic
-from heedful.core.errors import RunError
+from heedful.core.errors import RunError, file_errors
+from heedful.core.regular_files import open_regular, read_document, require_regular
+from heedful.results.run_folder import FILES, KINDS, MANIFEST, PLAN, VERDICT, RunFolder
 
-FILES = "files.json"
 DIGESTS_SCHEMA = 1
-KEPT_PATTERNS = ("plan.toml", "manifest.json", "verdict.json", "*/[!.]*.parquet")
+HEADER = {"schema": DIGESTS_SCHEMA, "digest": "sha256"}
+KEPT_PATTERNS = (PLAN, MANIFEST, VERDICT, *(f"{kind}/[!.]*.parquet" for kind in KINDS))
 """Of the run folder; what else is there (the page, figures) is made again from these."""
 
 
-def file_digest(path: Path) -> str | None:
-    """The SHA-256 of a file, in hex; None where there is no such file."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return None
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror or error}.") from error
+class FileDigest(NamedTuple):
+    """What is known of the content of a file."""
+
+    size: int
+    sha256: str
+
+
+def digest_file(path: Path) -> FileDigest:
+    """Size and SHA-256 of a regular file; OSError where it is none."""
+    with open_regular(path) as stream:
+        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+        return FileDigest(stream.tell(), sha256)
 
 
 @dataclass
@@ -31,88 +43,134 @@ class KeptFiles:
     """The digests of the files in a run folder, by name relative to it."""
 
     folder: Path
-    digests: dict[str, str] = field(default_factory=dict)
+    digests: dict[str, FileDigest] = field(default_factory=dict)
+    tidy: bool = False  # whether files.jsonl is there, whole, and names no file twice
 
     @classmethod
     def read(cls, folder: Path) -> "KeptFiles":
         """The digests that a run has recorded; none where it has not begun."""
         path = folder / FILES
         try:
-            found = json.loads(path.read_text("utf-8"))
+            text = read_document(path)
         except (FileNotFoundError, NotADirectoryError):
             return cls(folder)
-        except (OSError, ValueError, RecursionError) as error:
-            raise _damaged(path, error) from error
-        digests = found.get("sha256") if isinstance(found, dict) else None
-        if not isinstance(digests, dict) or not all(
-            isinstance(one, str) for one in digests.values()
-        ):
-            raise _damaged(path, "it must hold the SHA-256 of each file")
-        if found.get("schema") != DIGESTS_SCHEMA:
-            raise RunError(f"{path} has schema {found.get('schema')!r}; this reads 1.")
-        return cls(folder, dict(digests))
+        except (OSError, UnicodeDecodeError) as error:
+            raise _damaged(path, getattr(error, "strerror", None) or error) from error
+        *lines, cut = text.split("\n")
+        kept = cls(folder, tidy=not cut)
+        for number, line in enumerate(lines, 1):
+            try:
+                kept._read_line(json.loads(line), first=number == 1)
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
+                raise _damaged(path, f"line {number}: {error}") from error
+        return kept
+
+    def _read_line(self, found: Any, *, first: bool) -> None:
+        if first:
+            if found != HEADER:
+                raise ValueError(f"it must be {json.dumps(HEADER)}")
+            return
+        name, size, sha256 = found["file"], found["bytes"], found["sha256"]
+        if not (isinstance(name, str) and type(size) is int and isinstance(sha256, str)):
+            raise ValueError("it must name a file, its bytes and its sha256")
+        if not any(PurePosixPath(name).match(one) for one in KEPT_PATTERNS) or name.count("/") > 1:
+            raise ValueError(f"{name[:100]!r} is no file that a run keeps")
+        self.tidy &= name not in self.digests
+        self.digests[name] = FileDigest(size, sha256)
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Forget every other file, and write what remains anew where it is not tidy."""
+        there = len(self.digests)
+        self.digests = {name: one for name, one in self.digests.items() if name in names}
+        if not self.tidy or len(self.digests) < there:
+            lines = [json.dumps(HEADER), *map(_line, self.digests.items())]
+            write_atomic(self.folder / FILES, "".join(f"{one}\n" for one in lines))
+            self.tidy = True
 
     def record(self, *names: str) -> None:
         """Record files as they are now, after those that were recorded before."""
-        for name in names:
-            digest = file_digest(self.folder / name)
-            if digest is None:
-                raise RunError(f"{self.folder / name} has gone while the run was written.")
-            self.digests[name] = digest
-        content = {"schema": DIGESTS_SCHEMA, "sha256": dict(sorted(self.digests.items()))}
-        write_atomic(self.folder / FILES, json.dumps(content, indent=0))
+        with file_errors(f"Cannot write {self.folder / FILES}"):
+            new = {name: digest_file(self.folder / name) for name in names}
+            known = {name: one for name, one in new.items() if self.digests.get(name) != one}
+            if not self.tidy:
+                self.keep_only(self.digests.keys())
+            with (self.folder / FILES).open("ab") as stream:
+                stream.write("".join(f"{_line(one)}\n" for one in known.items()).encode())
+                stream.flush()
+                os.fsync(stream.fileno())
+        self.digests |= new
 
-    def is_whole(self, name: str) -> bool:
-        """Whether a file is recorded, there, and unchanged."""
-        digest = self.digests.get(name)
-        return digest is not None and file_digest(self.folder / name) == digest
+    def state(self, name: str) -> str:
+        """What is wrong with a recorded file, such as "missing"; "" where it is whole."""
+        digest, path = self.digests[name], self.folder / name
+        try:
+            if require_regular(path) != digest.size:
+                return "changed"
+            return "" if digest_file(path) == digest else "changed"
+        except (FileNotFoundError, NotADirectoryError):
+            return "missing"
+        except OSError as error:
+            return error.strerror or str(error)
 
-    def damaged(self) -> Iterator[str]:
-        """What is wrong with the kept files, one line each: missing, changed, not recorded."""
-        for name, digest in self.digests.items():
-            found = file_digest(self.folder / name)
-            if found is None:
-                yield f"{name}: missing"
-            elif found != digest:
-                yield f"{name}: changed"
-        there = {
-            str(path.relative_to(self.folder))
-            for pattern in KEPT_PATTERNS
-            for path in self.folder.glob(pattern)
-        }
-        yield from (f"{name}: not recorded" for name in sorted(there - self.digests.keys()))
+    def damaged(self) -> dict[str, str]:
+        """The recorded files that are not whole, and what is wrong with each."""
+        return {name: why for name in self.digests if (why := self.state(name))}
+
+    def unrecorded(self) -> list[str]:
+        """The files of a kind that a run keeps which it did not record."""
+        found = (path for pattern in KEPT_PATTERNS for path in self.folder.glob(pattern))
+        there = {path.relative_to(self.folder).as_posix() for path in found}
+        return sorted(there - self.digests.keys())
+
+    def seal(self) -> dict[str, Any]:
+        """What the manifest says of all other files: their number, and one digest of them all."""
+        files = sorted(one for one in self.digests.items() if one[0] != MANIFEST)
+        lines = "".join(f"{_line(one)}\n" for one in files)
+        sha256 = hashlib.sha256(lines.encode()).hexdigest()
+        return {"recorded in": FILES, "number": len(files), "sha256": sha256}
 
 
 def verify_run(folder: Path) -> list[str]:
     """What is missing, changed or unknown among the files of a run; empty where all is well.
 
-    `files.json` has the digest of every file; `manifest.json`, once there, has them all again.
+    `files.jsonl` has the digest of every file, and the manifest a digest of all of them.
     """
-    if not folder.is_dir():
-        raise RunError(f"There is no run folder at {folder}.")
-    kept = KeptFiles.read(folder)
-    if not kept.digests:
-        raise RunError(
-            f"{folder} records no digests of its files: it is no run folder, or one of an earlier "
-            "version."
-        )
-    found = [*kept.damaged()]
-    for name, digest in _digests_in_manifest(folder).items():
-        if kept.digests.get(name) != digest:
-            found.append(f"{name}: {FILES} and manifest.json disagree")
+    kept = read_kept_files(folder)
+    found = [f"{name}: {why}" for name, why in kept.damaged().items()]
+    found += [f"{name}: not recorded" for name in kept.unrecorded()]
+    sealed = RunFolder(folder).manifest() if not found and MANIFEST in kept.digests else None
+    if sealed is not None and sealed.get("files") != kept.seal():
+        found.append(f"{FILES}: not the digests that {MANIFEST} was written with")
+    for name in (VERDICT, MANIFEST):
+        if name not in kept.digests:
+            found.append(
+                f"{name}: not written yet; the same `heedful audit` command finishes the run"
+            )
     return found
 
 
-def _digests_in_manifest(folder: Path) -> Mapping[str, str]:
-    try:
-        found = json.loads((folder / "manifest.json").read_text("utf-8"))["files"]
-    except (OSError, ValueError, RecursionError, LookupError, TypeError):
-        return {}  # a manifest that is damaged is among the changed files
-    return found if isinstance(found, dict) else {}
+def read_kept_files(folder: Path) -> KeptFiles:
+    """The digests of a run, which must have some."""
+    with file_errors(f"Cannot read {folder}"):
+        if not folder.is_dir():
+            raise RunError(f"There is no run folder at {folder}.")
+    if (kept := KeptFiles.read(folder)).digests:
+        return kept
+    if not any((folder / name).exists() for name in (PLAN, MANIFEST, VERDICT)):
+        raise RunError(f"{folder} is no run folder: it has no {FILES} and no {PLAN}.")
+    raise RunError(
+        f"{folder} has no digests of its files: {FILES} is missing or empty, or the run was made "
+        "by a version that kept none. What it holds can be read, but not verified."
+    )
+
+
+def _line(one: tuple[str, FileDigest]) -> str:
+    name, digest = one
+    return json.dumps({"file": name, "bytes": digest.size, "sha256": digest.sha256})
 
 
 def _damaged(path: Path, reason: object) -> RunError:
     return RunError(
-        f"{path} is damaged: {reason}. Without it nothing in the folder can be trusted; choose "
-        "another --out, or remove the folder."
+        f"{path} is damaged: {reason}. Without it the folder cannot be trusted; choose another "
+        "--out, or remove the folder."
     )

@@ -13,15 +13,14 @@ import pyarrow.parquet as pq
 
 from heedful.core.errors import RunError
 from heedful.core.records import Verdict
+from heedful.core.regular_files import read_document, require_regular
 from heedful.results import schema1, tables
+from heedful.results.manifest import manifest_fault, missing_from_manifest
 
 PLAN, MANIFEST, VERDICT, REPORT = "plan.toml", "manifest.json", "verdict.json", "report.html"
+FILES = "files.jsonl"  # the digests of all others
 MEASUREMENTS, TEXTS, MAPS, TEXT_IDS = "measurements", "texts", "maps", "text_ids"
-MANIFEST_TYPES: dict[str, type] = {
-    **dict.fromkeys(("data", "model", "versions"), dict),
-    "level": float,
-    "seed": int,
-}
+KINDS = (MEASUREMENTS, TEXTS, MAPS, TEXT_IDS)
 
 
 @dataclass(frozen=True)
@@ -62,11 +61,15 @@ class RunFolder:
             found: Any = json.loads(self.text(MANIFEST))
         except (ValueError, RecursionError) as error:
             raise self._damage(MANIFEST, error) from error
-        if not isinstance(found, dict):
-            raise self._damage(MANIFEST, "it must hold a JSON object")
-        for name, kind in MANIFEST_TYPES.items():
-            if not isinstance(found.get(name, kind()), kind):
-                raise self._damage(MANIFEST, f"{name} is no {kind.__name__}")
+        if fault := manifest_fault(found):
+            raise self._damage(MANIFEST, fault)
+        known: dict[str, Any] = found
+        return known
+
+    def whole_manifest(self) -> dict[str, Any]:
+        """The manifest, with all that a report cannot do without."""
+        if missing := missing_from_manifest(found := self.manifest()):
+            raise self._damage(MANIFEST, f"it lacks {missing}")
         return found
 
     def plan(self) -> dict[str, Any]:
@@ -106,19 +109,21 @@ class RunFolder:
     def text(self, name: str) -> str:
         """One of the run's text files."""
         try:
-            return (self.path / name).read_text(encoding="utf-8")
+            return read_document(self.path / name)
         except (FileNotFoundError, NotADirectoryError):
             raise RunError(
                 f"{self.path} has no {name}: not a run folder, or a run that was interrupted. "
                 "The same `heedful audit` command again finishes it."
             ) from None
         except (OSError, UnicodeDecodeError) as error:
-            raise RunError(f"{self.path / name} cannot be read: {error}.") from error
+            why = getattr(error, "strerror", None) or error
+            raise RunError(f"{self.path / name} cannot be read: {why}.") from error
 
 
 def measurement_schema(path: Path) -> int:
     """The schema of one file of measurements."""
     try:
+        require_regular(path)
         return 2 if "method" in pq.read_schema(path).names else 1
     except (pa.ArrowException, OSError) as error:
         raise damaged_file_error(path, error) from error
@@ -135,14 +140,16 @@ def read_measurements(path: Path, columns: Sequence[str] | None = None) -> pa.Ta
 def read_parquet(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
     """A Parquet file's rows under a schema, all of its columns or the given ones."""
     try:
+        require_regular(path)
         return pq.read_table(path, schema=schema, columns=columns and list(columns))
     except (pa.ArrowException, OSError) as error:
         raise damaged_file_error(path, error) from error
 
 
 def damaged_file_error(path: Path, error: Exception) -> RunError:
-    """The error that says which file to remove."""
-    return RunError(
-        f"{path} is damaged: {error}. Remove that file; the same `heedful audit` command measures "
-        "it again."
-    )
+    """The error that says what to do: only a run that knows its files by content measures again."""
+    advice = "Remove that file; the same `heedful audit` command measures it again."
+    if not (path.parent.parent / FILES).exists():
+        advice = "Its run keeps no digests and cannot be mended; audit again, with another --out."
+    why = getattr(error, "strerror", None) or error
+    return RunError(f"{path} is damaged: {why}. {advice}")

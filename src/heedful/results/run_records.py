@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from heedful.core.records import Verdict
 from heedful.results.tables import MeasurementColumns, PartitionedTable, TextValues, gather_columns
+from heedful.results.text_ids import read_text_ids
 
 DIRECTION_SIGNS = range(0x202A, 0x202F), range(0x2066, 0x206A)
 
@@ -33,6 +34,7 @@ class RunRecords:
     plan: str = ""
     maps: PartitionedTable | None = None
     source: object = None
+    text_ids: PartitionedTable | None = None
 
     @cached_property
     def columns(self) -> MeasurementColumns:
@@ -81,6 +83,12 @@ class RunRecords:
     def lengths(self) -> TextValues:
         """The number of words of each text; NaN where the run kept no words of it."""
         return text_lengths(self.texts, self.instances)
+
+    @cached_property
+    def contents(self) -> NDArray[Any]:
+        """What tells texts apart: a digest of each; its number where the run kept none."""
+        found = read_text_ids(self.text_ids, self.instances)
+        return self.instances if found is None else found.content
 
     def words_of(self, instances: Collection[int]) -> list[dict[str, Any]]:
         """The words and scores of some instances, in the order of the data."""

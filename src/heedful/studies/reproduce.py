@@ -4,12 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from heedful.core.atomic_files import write_atomic
 from heedful.core.errors import ConfigError, DataError
+from heedful.core.folder_lock import lock_folder
 from heedful.core.timing import Progress, no_progress
-from heedful.pipeline.audit.run_lock import lock_folder
-from heedful.report.figures.draw import render_svg
+from heedful.report.figures.draw import render_svg, write_svg
 from heedful.report.pages.section_page import render_page_html, render_page_markdown
+from heedful.results.outputs import (
+    HTML_MARK,
+    MARKDOWN_MARK,
+    SVG_MARK,
+    is_output,
+    output_path,
+    require_output,
+    write_markdown,
+    write_output,
+)
 from heedful.studies.cell_results import collect_results
 from heedful.studies.claims import ClaimFinding, evaluate_claims
 from heedful.studies.figures import build_study_figures
@@ -17,6 +26,7 @@ from heedful.studies.find_data import find_data
 from heedful.studies.grid import OWN_ATTENTION, StudyRequest, build_cells, describe_model, run_cells
 from heedful.studies.page import StudyOutcome, build_heading, build_sections, pluralise
 from heedful.studies.published_numbers import (
+    CSV_COLUMNS,
     PublishedNumbers,
     ReplicatedNumber,
     compare_numbers,
@@ -82,13 +92,14 @@ def reproduce(
     count = seeds or (1 if quick else read.seeds)
     request = StudyRequest(models, count, quick, tuple(transformers), limits, main_seeds)
     cells = build_cells(read, selected, found.data, request)
-    folder = Path(out)
+    folder = output_path(out)
     for name, why in found.absent.items():
         announce(f"{name}: {why}")
     done = sum(one.done(folder) for one in cells)
     announce(f"{pluralise(len(cells), 'cells')}, {done} done.")
     left_out = {one.name: "not selected" for one in read.sets if one not in selected}
     with lock_folder(folder):
+        require_outputs(folder)
         to_run = () if page_only else cells
         failed = run_cells(to_run, folder, workers=workers, progress=progress)
         results = collect_results(cells, folder, read.sets)
@@ -124,16 +135,24 @@ def _require_valid(
         )
 
 
+def require_outputs(folder: Path) -> None:
+    """Refuse a folder that has files of the names of our pages which are not ours."""
+    marks = {NUMBERS: ",".join(CSV_COLUMNS), MARKDOWN: MARKDOWN_MARK, PAGE: HTML_MARK}
+    for name, mark in marks.items():
+        require_output(folder / name, mark)
+
+
 def _write_outputs(outcome: StudyOutcome, folder: Path) -> Reproduction:
     """Write page, Markdown, CSV and figures; delete the figures of an earlier page."""
     rows, heading, sections = list(outcome.rows), build_heading(outcome), build_sections(outcome)
-    write_atomic(folder / NUMBERS, render_csv(rows))
-    (folder / FIGURES).mkdir(parents=True, exist_ok=True)
+    require_outputs(folder)
+    write_output(folder / NUMBERS, render_csv(rows), ",".join(CSV_COLUMNS))
+    drawn = {folder / FIGURES / f"{one.name}.svg": one for one in outcome.figures}
     for old in (folder / FIGURES).glob("*.svg"):
-        old.unlink()
-    for figure in outcome.figures:
-        path = folder / FIGURES / f"{figure.name}.svg"
-        path.write_text(render_svg(figure), encoding="utf-8")
-    write_atomic(folder / MARKDOWN, render_page_markdown(heading, sections, figures=FIGURES))
-    write_atomic(folder / PAGE, render_page_html(heading, sections, kind="reproduced"))
+        if old not in drawn and is_output(old, SVG_MARK):
+            old.unlink()
+    for path, figure in drawn.items():
+        write_svg(path, render_svg(figure))
+    write_markdown(folder / MARKDOWN, render_page_markdown(heading, sections, figures=FIGURES))
+    write_output(folder / PAGE, render_page_html(heading, sections, kind="reproduced"), HTML_MARK)
     return Reproduction(folder, rows, outcome.claims, outcome.absent, outcome.failed)

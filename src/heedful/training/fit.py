@@ -17,6 +17,7 @@ import torch
 
 from heedful.core.batch import Encoded
 from heedful.core.errors import DataError
+from heedful.core.folder_lock import lock_folder
 from heedful.core.timing import Progress, no_progress
 from heedful.core.values import Example
 from heedful.data.dataset import Dataset
@@ -28,6 +29,7 @@ from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
 from heedful.models.recurrent.word_vectors import load_word_vectors
 from heedful.models.transformer.new_classifier import new_classifier, save_classifier
 from heedful.models.transformer.subject import TransformerSubject
+from heedful.results.outputs import output_path
 from heedful.training.loop.epochs import Checkpoint, EarlyStopping, TrainingIdentity
 from heedful.training.loop.predictions import require_dev
 from heedful.training.loop.trainables import RecurrentTrainable, TransformerTrainable
@@ -51,8 +53,18 @@ def fit(
     Without dev data a tenth of the training texts is set aside, by a hash of the text. The score is
     ROC-AUC for two classes and accuracy for more. Where texts come in pairs, or with questions, the
     second is the query of an attention over the first. The test set is never used. With a folder
-    `kept` a checkpoint is written there after each epoch, and the same call resumes from it.
+    `kept` a checkpoint is written there after each epoch, and the same call resumes from it;
+    another process that uses the folder is refused.
     """
+    if kept is None:
+        return _fit(train, dev, recipe, None, progress)
+    with lock_folder(place := output_path(kept), "kept"):
+        return _fit(train, dev, recipe, place, progress)
+
+
+def _fit(
+    train: Dataset, dev: Dataset | None, recipe: Recipe, kept: Path | None, progress: Progress
+) -> RecurrentSubject:
     started = time.process_time()
     dev = _align_dev_labels(train, dev)
     examples = split_dev(train, dev)
@@ -61,7 +73,7 @@ def fit(
     checkpoint = None
     if kept is not None:
         details = {"model": subject.fingerprint(), "torch": torch.__version__}
-        checkpoint = Checkpoint(Path(kept), training_identity(recipe, train, dev, **details))
+        checkpoint = Checkpoint(kept, training_identity(recipe, train, dev, **details))
     stopping = EarlyStopping(recipe.epochs, recipe.patience, ceiling=1.0)
     trainer = _build_trainer(RecurrentTrainable(subject, recipe), texts, stopping)
     state = trainer.train(checkpoint=checkpoint, progress=progress)
@@ -93,8 +105,15 @@ def finetune(
     """Fine-tune, write the model folder `out`, and return the subject of the best epoch (float32).
 
     Dev data and score are those of `fit`. A checkpoint is written to `out` after each epoch; the
-    same call resumes from it to the same weights. Only one process may use `out` at a time.
+    same call resumes from it to the same weights. Another process that uses `out` is refused.
     """
+    with lock_folder(place := output_path(out)):
+        return _finetune(train, dev, recipe, place, progress)
+
+
+def _finetune(
+    train: Dataset, dev: Dataset | None, recipe: FineTuning, out: Path, progress: Progress
+) -> TransformerSubject:
     started = time.process_time()
     dev = _align_dev_labels(train, dev)
     examples = split_dev(train, dev)
@@ -108,7 +127,7 @@ def finetune(
     identity = training_identity(
         recipe, train, dev, labels=list(train.labels), model=subject.fingerprint(), **versions
     )
-    checkpoint = Checkpoint(Path(out), identity)
+    checkpoint = Checkpoint(out, identity)
     seconds = time.process_time() - started
     state = trainer.train(checkpoint=checkpoint, progress=progress, seconds=seconds)
     truncated = (sum(one.truncated for one in some) for some in texts)
@@ -122,7 +141,7 @@ def finetune(
         "versions": versions,
         **state.summary(),
     }
-    save_classifier(subject, Path(out), extra_files={HISTORY_FILE: json.dumps(history, indent=1)})
+    save_classifier(subject, out, extra_files={HISTORY_FILE: json.dumps(history, indent=1)})
     checkpoint.delete()
     return subject
 

@@ -15,6 +15,7 @@ from torch import Tensor, autograd, nn
 
 from heedful.core.batch import Batch, Encoded
 from heedful.core.errors import DataError, ModelError
+from heedful.core.folder_lock import lock_folder
 from heedful.core.rng import generator, uniform_keys
 from heedful.core.settings import PositiveFloat, PositiveInt, Repeats, Seed, check_on_init
 from heedful.core.timing import Progress, no_progress
@@ -36,6 +37,7 @@ from heedful.models.internals.hidden_states import read_hidden_states
 from heedful.models.protocols import HasMaskEmbedding, Subject
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.numerics.tensor.distributions import kl_of_logits, positions_first
+from heedful.results.outputs import output_path
 from heedful.training.fit import describe_data, encode_texts, split_dev, training_identity
 from heedful.training.loop.epochs import (
     Checkpoint,
@@ -109,17 +111,29 @@ def fit_diffmask(
     Labels are not used: the target is the model's own output. The selected epoch is the one that
     hides most among those within the budget on the dev texts, else the one nearest to the budget.
     Without dev texts a tenth of the training texts is set aside. A checkpoint is written to `out`
-    after each epoch, and the same call resumes from it to the same weights. Only one process may
-    use `out` at a time.
+    after each epoch, and the same call resumes from it to the same weights. Another process that
+    uses `out` is refused.
     """
-    started, recipe = time.process_time(), recipe or Masking()
+    with lock_folder(place := output_path(out)):
+        return _fit_diffmask(subject, train, recipe or Masking(), place, dev, progress)
+
+
+def _fit_diffmask(
+    subject: Subject,
+    train: Dataset,
+    recipe: Masking,
+    out: Path,
+    dev: Dataset | None,
+    progress: Progress,
+) -> Explainer:
+    started = time.process_time()
     trainer = _start_training(subject, split_dev(train, dev), recipe)
     lagrangian, stopping = trainer.lagrangian, EarlyStopping(recipe.epochs)
     optimiser, seconds = build_diffmask_optimiser(lagrangian, recipe), time.process_time() - started
     state = TrainingState(lagrangian, optimiser, seconds=seconds)
     versions = {name: version(name) for name in ("heedful", "torch")}
     identity = training_identity(recipe, train, dev, model=model_identity(subject), **versions)
-    checkpoint = Checkpoint(Path(out), identity)
+    checkpoint = Checkpoint(out, identity)
     run_epochs(trainer.epoch, state, stopping, checkpoint=checkpoint, progress=progress)
     lagrangian.load_state_dict(state.best)
     record = {
@@ -132,9 +146,9 @@ def fit_diffmask(
         **_outcome(trainer, state),
     }
     explainer = Explainer(lagrangian.gates, model_identity(subject), subject.family, record)
-    save_explainer(explainer, Path(out))
+    save_explainer(explainer, out)
     checkpoint.delete()
-    return load_explainer(Path(out))
+    return load_explainer(out)
 
 
 def evaluate_gates(

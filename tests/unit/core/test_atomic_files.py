@@ -2,11 +2,13 @@
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from heedful.core.atomic_files import save_atomic, write_atomic
+from heedful.core.atomic_files import save_atomic, save_output, write_atomic
 from heedful.core.errors import RunError
 
 
@@ -117,3 +119,64 @@ def test_the_draft_reaches_the_disk_before_it_takes_the_name(tmp_path, monkeypat
     write_atomic(tmp_path / "note", "x")
     folder = ["fsync"] if os.name == "posix" else []  # the new name too must outlive a power cut
     assert done == ["fsync", "replace", *folder]
+
+
+DIES = """
+import os, pathlib, signal, sys
+from heedful.core.atomic_files import save_output
+def die(draft):
+    pathlib.Path(draft).write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+save_output(pathlib.Path(sys.argv[1]), die)
+"""
+HOLDS = """
+import pathlib, sys
+from heedful.core.atomic_files import save_output
+def hold(draft):
+    print("held", flush=True)
+    sys.stdin.read()
+    pathlib.Path(draft).write_text("theirs")
+save_output(pathlib.Path(sys.argv[1]), hold)
+"""
+
+
+def test_the_draft_of_a_killed_process_is_taken_up(tmp_path):
+    path = tmp_path / "page.html"
+    subprocess.run([sys.executable, "-c", DIES, str(path)], check=False)
+    (draft,) = tmp_path.iterdir()
+    assert draft.read_text() == "half"
+    save_output(path, lambda draft: Path(draft).write_text("whole"))
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("page.html", "whole")]
+
+
+def test_two_processes_do_not_write_one_output(tmp_path):
+    path = tmp_path / "page.html"
+    words = [sys.executable, "-c", HOLDS, str(path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as one:
+        assert one.stdout.readline() == "held\n"
+        with pytest.raises(RunError, match="is being written by another heedful"):
+            save_output(path, lambda draft: Path(draft).write_text("ours"))
+        one.communicate("")
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("page.html", "theirs")]
+
+
+def test_a_draft_that_is_not_ours_is_left_alone(tmp_path):
+    path, victim = tmp_path / "page.html", tmp_path / "victim"
+    save_output(path, lambda draft: Path(draft).with_name("name").write_text(draft))
+    draft = Path((tmp_path / "name").read_text())
+    victim.write_text("theirs")
+    for place in (draft.symlink_to, draft.hardlink_to):
+        place(victim)
+        with pytest.raises(RunError, match=r"Cannot write .*page\.html"):
+            save_output(path, lambda draft: Path(draft).write_text("ours"))
+        draft.unlink()
+    assert victim.read_text() == "theirs"
+
+
+def test_an_error_leaves_no_draft_of_an_output(tmp_path):
+    def fail(draft):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        save_output(tmp_path / "page.html", fail)
+    assert list(tmp_path.iterdir()) == []

@@ -14,6 +14,7 @@ from heedful.core.records import Estimate, EstimateRow
 from heedful.pipeline.plan.plan import Plan
 from heedful.pipeline.verdict.estimate import estimate_all
 from heedful.report.figures.theme import spread_labels
+from heedful.report.sections import example_texts
 from heedful.report.sections.example_texts import MOST, MOST_WORDS, choose_examples
 from heedful.report.sections.page import build_sections
 from heedful.report.sections.slices import build_slices
@@ -216,6 +217,20 @@ def test_sentences_are_the_ends_and_a_draw_the_same_each_time():
     assert by_why["innocent"] == set(ranked[-60:])
     assert len(by_why["random"]) == 120
     assert "240 of 1000 texts" in sample(one)
+
+
+def test_sentences_are_drawn_by_what_they_say_and_copies_come_last():
+    contents = np.array([f"text {n}" for n in range(50)] + ["text 3", "text 7"])
+    order = example_texts._mixed(np.arange(52), contents, seed=0)
+    drawn = contents[order].tolist()
+    assert sorted(drawn[-2:]) == ["text 3", "text 7"]
+    assert drawn[:50] != sorted(drawn[:50])
+    mixed = np.random.default_rng(0).permutation(52)
+    again = example_texts._mixed(np.arange(52), contents[mixed], seed=0)
+    assert contents[mixed][again].tolist() == drawn
+    few = example_texts._mixed(np.arange(20), contents[:20], seed=0)
+    known = set(contents[:20].tolist())
+    assert contents[:20][few].tolist() == [one for one in drawn[:50] if one in known]
 
 
 def test_few_texts_are_all_shown_and_long_ones_are_cut():

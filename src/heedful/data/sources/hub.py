@@ -1,5 +1,6 @@
 """Data sets of the Hugging Face hub, or of a folder written by `datasets`."""
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -46,7 +47,7 @@ def _load(name: str) -> Any:
     """A datasets.Dataset, or a dict of them by split."""
     library = _library()
     wanted = name.removeprefix(HUB_PREFIX)
-    folder = Path(wanted).expanduser()
+    folder = Path(os.path.expanduser(wanted))  # noqa: PTH111 - Path forgets a leading "./"
     try:
         if folder.is_dir():
             return library.load_from_disk(str(folder))

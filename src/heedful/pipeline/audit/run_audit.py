@@ -19,12 +19,12 @@ from heedful.checks import checks
 from heedful.checks.base import Check, DescribesCost
 from heedful.checks.faithfulness.off_distribution import ReferenceSample
 from heedful.core.errors import DataError, RunError
+from heedful.core.folder_lock import lock_folder
 from heedful.core.records import SCHEMA, Verdict
 from heedful.data.dataset import Dataset
 from heedful.models.protocols import HasArchitecture, HasFingerprint, Subject
 from heedful.numerics.stats.bootstrap import INTERVAL_KIND
 from heedful.pipeline.audit.job import JobSummary, run_job
-from heedful.pipeline.audit.run_lock import lock_folder
 from heedful.pipeline.audit.run_store import AnyJob, Job, RunStore, make_jobs
 from heedful.pipeline.plan.method_settings import describe_methods
 from heedful.pipeline.plan.plan import Plan
@@ -44,6 +44,7 @@ from heedful.results.run_records import text_lengths
 from heedful.results.tables import MeasurementColumns
 
 CORE_PACKAGES = ("heedful", "torch", "numpy", "scipy", "pyarrow")
+MOST_NAMES = 8  # of files in a line
 TRANSFORMER_PACKAGES = ("transformers", "tokenizers")  # recorded where they are part of the model
 
 
@@ -98,12 +99,14 @@ class _Audit:
         jobs = self._jobs()
         with lock_folder(store.folder):
             store.begin(plan, jobs)
+            if damaged := list(store.damaged):
+                self.callbacks.warn(describe_damage(damaged))
             self._run_jobs([job for job in jobs if isinstance(job, Job)])
             run_retraining(store, jobs, self.inputs, self.callbacks)
             summary = store.summary(jobs)
             verdict = self._verdict(store.columns(jobs), summary)
             store.write(VERDICT, verdict.to_json())
-            manifest = self._manifest(summary) | {"files": store.digests()}
+            manifest = self._manifest(summary) | {"files": store.seal()}
             store.write(MANIFEST, dumps(manifest, indent=1))
 
     @cached_property
@@ -129,12 +132,6 @@ class _Audit:
         for part in parts.values() if any(not self.store.done(job) for job in jobs) else ():
             if isinstance(part, DescribesCost):
                 self.callbacks.announce(part.describe_cost(len(data)))
-        damaged = [name for job in jobs for name in self.store.damaged_files(job.name)]
-        if damaged:
-            self.callbacks.announce(
-                f"Missing or changed since they were written, and measured again: "
-                f"{', '.join(damaged)}."
-            )
         before = self.store.dtype(jobs)
         rows = iter(data)  # read once, in order
         for job in jobs:
@@ -219,6 +216,17 @@ class _Audit:
             "retrained": list(summary.retrained.values()),
             "seconds": summary.seconds,
         }
+
+
+def describe_damage(names: Sequence[str]) -> str:
+    """A line on kept files that are made again.
+
+    >>> describe_damage(["texts/1.parquet", "plan.toml"])
+    'Missing or changed since they were written, and made again: texts/1.parquet, plan.toml.'
+    """
+    some, more = ", ".join(names[:MOST_NAMES]), len(names) - MOST_NAMES
+    rest = f" and {more} more" if more > 0 else ""
+    return f"Missing or changed since they were written, and made again: {some}{rest}."
 
 
 def power_architecture(subject: Subject) -> str:

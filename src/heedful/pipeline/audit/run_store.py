@@ -1,9 +1,10 @@
 """A run folder: measurements by job, written whole or not at all, so that a rerun resumes."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from heedful.core.atomic_files import remove_drafts, remove_file, save_atomic, write_atomic
-from heedful.core.errors import RunError
+from heedful.core.errors import ConfigError, RunError
 from heedful.core.records import SCHEMA, MeasureKey
 from heedful.core.values import Example
 from heedful.pipeline.audit.job import JobResult, JobSummary
@@ -22,12 +23,15 @@ from heedful.pipeline.audit.text_rows import text_id_table
 from heedful.pipeline.plan.plan import Plan, read_plan_file
 from heedful.results.kept_files import KeptFiles
 from heedful.results.run_folder import (
+    FILES,
+    KINDS,
     MANIFEST,
     MAPS,
     MEASUREMENTS,
     PLAN,
     TEXT_IDS,
     TEXTS,
+    VERDICT,
     RunFolder,
     damaged_file_error,
 )
@@ -111,65 +115,76 @@ class RunStore:
         """The files that are recorded, also those of an earlier process."""
         return KeptFiles.read(self.folder)
 
+    @cached_property
+    def damaged(self) -> dict[str, str]:
+        """The files that were missing or changed when this process began, and what was wrong."""
+        return self.kept.damaged()
+
     def begin(self, plan: Plan, jobs: Sequence[AnyJob] = ()) -> None:
         """Claim the folder for this plan, or continue the run of the same plan and jobs."""
         if self.folder.exists() and not self.folder.is_dir():
             raise RunError(f"{self.folder} is a file; --out must name a folder.")
-        if (self.folder / PLAN).exists():
-            before = Plan.from_toml(read_plan_file(self.folder / PLAN))
+        self._require_same_plan(plan)
+        self._require_digests()
+        for kind in (".", *KINDS):
+            remove_drafts(self.folder / kind)
+        if jobs:
+            self._require_own_files(jobs)
+        self.write(PLAN, plan.to_toml())
+
+    def _require_same_plan(self, plan: Plan) -> None:
+        if os.path.lexists(self.folder / PLAN):
+            try:
+                before = Plan.from_toml(read_plan_file(self.folder / PLAN))
+            except ConfigError as error:
+                raise RunError(
+                    f"{self.folder / PLAN} is damaged: {error} Choose another --out, or remove the "
+                    "folder."
+                ) from error
             if different := before.differences(plan):
                 raise RunError(
                     f"{self.folder} holds a run with another plan (different: "
                     f"{', '.join(different)}). Choose another --out, or remove the folder."
                 )
-        elif self.folder.exists() and (self.folder / MEASUREMENTS).exists():
+        elif (self.folder / MEASUREMENTS).exists():
             raise RunError(f"{self.folder} holds measurements but no {PLAN}; choose another --out.")
+
+    def _require_digests(self) -> None:
+        """Refuse measurements of which nobody recorded what they held."""
+        if self.kept.digests or not RunFolder(self.folder).files():
+            return
         if RunFolder(self.folder).schema == 1:
             raise RunError(
                 f"{self.folder} holds a run of an earlier version (schema 1), which can be read "
                 "and compared but not continued. Choose another --out, or remove the folder."
             )
+        raise RunError(
+            f"{self.folder} holds measurements but no digests of them ({FILES} is missing or "
+            "empty, or the run is of an earlier version), so that none can be trusted to be "
+            "whole. Choose another --out, or remove the folder to measure everything again."
+        )
+
+    def _require_own_files(self, jobs: Sequence[AnyJob]) -> None:
+        """Refuse files of other jobs and files that joined a finished one; forget their records."""
         ours = {job.name for job in jobs} | {DATASET_MEASURES}
-        if jobs and any(path.stem not in ours for path in RunFolder(self.folder).files()):
+        if any(path.stem not in ours for path in RunFolder(self.folder).files()):
             raise RunError(
                 f"{self.folder} holds measurements of another model, of this model in another "
                 "precision (dtype), or of other data under the same names. Choose another --out, "
                 "or remove the folder."
             )
-        for kind in (TEXTS, MAPS, TEXT_IDS) if jobs else ():
-            for path in RunFolder(self.folder).files(kind):
-                if path.stem not in ours:
-                    raise RunError(f"{path} is no file of this run. Remove it and run again.")
-        for kind in (".", MEASUREMENTS, TEXTS, MAPS, TEXT_IDS):
-            remove_drafts(self.folder / kind)
-        self.write(PLAN, plan.to_toml())
+        names = {file_name(kind, job) for kind in KINDS for job in ours}
+        self.kept.keep_only(names | {PLAN, MANIFEST, VERDICT})
+        done = {job for job in ours if file_name(MEASUREMENTS, job) in self.kept.digests}
+        for name in self.kept.unrecorded():
+            kind, _, job = name.removesuffix(".parquet").partition("/")
+            if job and (job not in ours or (job in done and kind in RESULTS)):
+                raise RunError(f"{self.folder / name} is no file of this run. Remove it.")
 
     def done(self, job: AnyJob) -> bool:
         """Whether the job's results are here, whole and unchanged."""
-        return job.name in self._whole_jobs
-
-    @cached_property
-    def _whole_jobs(self) -> set[str]:
-        """The jobs of which no file is missing or changed."""
-        found = set()
-        for path in self.kept.digests:
-            kind, _, name = path.removesuffix(".parquet").partition("/")
-            if kind == MEASUREMENTS and not self.damaged_files(name, RESULTS):
-                found.add(name)
-        return found
-
-    def damaged_files(
-        self, job: str, kinds: Sequence[str] = (MEASUREMENTS, TEXTS, MAPS, TEXT_IDS)
-    ) -> list[str]:
-        """The files of a finished job that are missing or changed."""
-        names = [f"{kind}/{job}.parquet" for kind in kinds]
-        if f"{MEASUREMENTS}/{job}.parquet" not in self.kept.digests:
-            return []
-        return [one for one in names if one in self.kept.digests and not self.kept.is_whole(one)]
-
-    def digests(self) -> dict[str, str]:
-        """The digest of every kept file, by its name in the folder; but that of the manifest."""
-        return {name: one for name, one in sorted(self.kept.digests.items()) if name != MANIFEST}
+        names = [file_name(kind, job.name) for kind in RESULTS]
+        return names[0] in self.kept.digests and self.damaged.keys().isdisjoint(names)
 
     def dtype(self, jobs: Sequence[AnyJob]) -> str:
         """The precision in which the jobs that are done were computed; "" where none says so."""
@@ -177,32 +192,23 @@ class RunStore:
         return next(filter(None, done), "")
 
     def put(self, job: AnyJob, result: JobResult, labels: Sequence[str]) -> None:
-        """Keep a job's results; the measurements last, since they mean that the job is done."""
-        self._forget(job)
+        """Keep a job's results; its record last, since it means that the job is done."""
+        kept = {MEASUREMENTS: _with_summary(_table(result, labels), asdict(result.summary))}
         if isinstance(job, Job):
-            self._write_rows(TEXTS, job.name, pa.Table.from_pylist(result.texts, TEXT_SCHEMA))
+            kept[TEXTS] = pa.Table.from_pylist(result.texts, TEXT_SCHEMA)
         if result.maps:
-            self._write_rows(MAPS, job.name, pa.Table.from_pylist(result.maps, MAP_SCHEMA))
-        self._write(job.name, _table(result, labels), asdict(result.summary))
-        self._record(job.name)
-        self._whole_jobs.add(job.name)
-
-    def _forget(self, job: AnyJob) -> None:
-        """Drop the record of a job that is measured again, before its files change."""
+            kept[MAPS] = pa.Table.from_pylist(result.maps, MAP_SCHEMA)
         for kind in RESULTS:
-            if self.kept.digests.pop(f"{kind}/{job.name}.parquet", None) and kind == MAPS:
-                remove_file(self.folder / kind / f"{job.name}.parquet")
-
-    def _record(self, job: str, *kinds: str) -> None:
-        """Record the files of a job, those of all kinds by default."""
-        names = (f"{kind}/{job}.parquet" for kind in kinds or RESULTS)
-        self.kept.record(*(name for name in names if (self.folder / name).exists()))
+            self.kept.digests.pop(file_name(kind, job.name), None)
+            if kind not in kept:
+                remove_file(self.folder / file_name(kind, job.name))
+        self._write_tables(job.name, kept)
 
     def put_text_ids(self, job: Job, examples: Sequence[Example]) -> None:
         """Keep the ids of a job's texts, unless they are there and whole."""
-        if not self.kept.is_whole(f"{TEXT_IDS}/{job.name}.parquet"):
-            self._write_rows(TEXT_IDS, job.name, text_id_table(examples))
-            self._record(job.name, TEXT_IDS)
+        name = file_name(TEXT_IDS, job.name)
+        if name not in self.kept.digests or name in self.damaged:
+            self._write_tables(job.name, {TEXT_IDS: text_id_table(examples)})
 
     def text_ids(self, instances: NDArray[np.int64]) -> TextIds | None:
         """The ids of some texts; None where the run kept none."""
@@ -215,8 +221,7 @@ class RunStore:
         named = [[name or None for name in one] for one in (texts.predicted, texts.label)]
         parts = [_rows(key, texts.instances, named, one) for key, one in values.items()]
         table = pa.concat_tables(parts) if parts else MEASUREMENT_SCHEMA.empty_table()
-        self._write(DATASET_MEASURES, table, {})
-        self._record(DATASET_MEASURES, MEASUREMENTS)
+        self._write_tables(DATASET_MEASURES, {MEASUREMENTS: _with_summary(table, {})})
 
     def columns(self, jobs: Sequence[AnyJob]) -> MeasurementColumns:
         """The values that the jobs measured, every measure on every text."""
@@ -238,22 +243,39 @@ class RunStore:
         write_atomic(self.folder / name, content)
         self.kept.record(name)
 
-    def _write(self, name: str, table: pa.Table, summary: Mapping[str, Any]) -> None:
-        table = table.replace_schema_metadata({SUMMARY_KEY: json.dumps(summary).encode()})
-        self._write_rows(MEASUREMENTS, name, table)
+    def seal(self) -> dict[str, Any]:
+        """What the manifest says of the digests of all other files."""
+        return self.kept.seal()
 
-    def _write_rows(self, kind: str, name: str, table: pa.Table) -> None:
-        path = self.folder / kind / f"{name}.parquet"
-        save_atomic(path, lambda draft: pq.write_table(table, draft))
+    def _write_tables(self, job: str, tables: Mapping[str, pa.Table]) -> None:
+        """Write a job's files of some kinds, then record them."""
+        names = [file_name(kind, job) for kind in tables]
+        for name, table in zip(names, tables.values(), strict=True):
+            save_atomic(self.folder / name, partial(pq.write_table, table))
+        self.kept.record(*names)
+        for name in names:
+            self.damaged.pop(name, None)
 
     def _path(self, name: str) -> Path:
         return self.folder / MEASUREMENTS / f"{name}.parquet"
 
 
+def file_name(kind: str, job: str) -> str:
+    """The name of a job's file of one kind, in the run folder."""
+    return f"{kind}/{job}.parquet"
+
+
+def _with_summary(table: pa.Table, summary: Mapping[str, Any]) -> pa.Table:
+    return table.replace_schema_metadata({SUMMARY_KEY: json.dumps(summary).encode()})
+
+
 def _read_summary(path: Path) -> JobSummary:
     try:
         return JobSummary.from_dict(json.loads(pq.read_schema(path).metadata[SUMMARY_KEY]))
-    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+    except (
+        *(pa.ArrowException, OSError, RecursionError),
+        *(ValueError, TypeError, KeyError, AttributeError),
+    ) as error:
         raise damaged_file_error(path, error) from error
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from heedful.core.atomic_files import save_atomic
+from heedful.core.atomic_files import save_output
 from heedful.core.batch import Encoded
 from heedful.core.errors import ConfigError, DataError, NotApplicable, RunError
 from heedful.core.timing import Progress, no_progress
@@ -24,6 +24,7 @@ from heedful.pipeline.audit.job import retry_in_halves
 from heedful.pipeline.explain.explain_text import TextExplainer
 from heedful.pipeline.explain.request import ExplainRequest
 from heedful.results.explanation import TextExplanation
+from heedful.results.outputs import output_path, require_output
 from heedful.results.tables import import_pandas
 
 if TYPE_CHECKING:
@@ -165,6 +166,14 @@ class ExplainSource:
     cleaning: str | None = None
     max_batch_tokens: int = 20_000
 
+    def require_other(self, out: Path) -> None:
+        """Refuse to write over the data."""
+        if not isinstance(self.data, str | Path) or not out.exists():
+            return
+        named = output_path(self.data)
+        if named.exists() and named.samefile(out):
+            raise RunError(f"{out} is the data itself. Choose another out.")
+
     def read(self, subject: Subject) -> Dataset:
         """Read the texts, with labels if the data has some; explanations do not need them.
 
@@ -192,6 +201,7 @@ def explain_to_file(
 ) -> DataExplanations:
     """Explain every text; the file is written completely or not at all."""
     require_file(out)
+    source.require_other(out)
     data, total = source.read(subject), ExplainCounts()
 
     def save(draft: str) -> None:
@@ -211,7 +221,7 @@ def explain_to_file(
             origin = json.dumps(_origin(subject, data, request, total), default=str)
             file.add_key_value_metadata({"heedful": origin})
 
-    save_atomic(out, save)
+    save_output(out, save)
     left_out = str(data.left_out) if data.left_out.total else ""
     return DataExplanations(out, total, str(data.bad), left_out)
 
@@ -236,13 +246,22 @@ def _origin(
 
 
 def require_new(out: Path, *, overwrite: bool) -> None:
-    """Refuse a file that exists, unless it may be replaced."""
+    """Refuse a file that exists, unless it has explanations and may be replaced."""
     require_file(out)
-    if out.exists() and not overwrite:
-        raise RunError(
-            f"{out} exists already. Choose another --out, or remove it; in Python overwrite=True "
-            "replaces it."
-        )
+    if not out.exists():
+        return
+    ours = not out.stat().st_size or is_explanation_file(out)
+    if not (ours and overwrite):
+        advice = "; in Python overwrite=True replaces it" if ours else ""
+        raise RunError(f"{out} exists already. Choose another --out, or remove it{advice}.")
+
+
+def is_explanation_file(path: Path) -> bool:
+    """Whether a file has the columns of explanations, which nothing else has."""
+    try:
+        return bool(pq.read_schema(path).equals(EXPLANATION_SCHEMA))
+    except (pa.ArrowException, OSError):
+        return False
 
 
 def require_file(out: Path) -> None:
@@ -251,6 +270,7 @@ def require_file(out: Path) -> None:
         raise ConfigError(f"out must name a file that ends in {PARQUET_SUFFIX}, not {str(out)!r}.")
     if out.is_dir():
         raise RunError(f"{out} is a folder; --out must name a file.")
+    require_output(out, None)
 
 
 def _require_rows(total: ExplainCounts) -> None:

@@ -1,5 +1,6 @@
 """Retraining in an audit: train the variants that checks request, then run the checks."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -12,6 +13,7 @@ from heedful.checks import checks as check_registry
 from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
 from heedful.checks.retraining_base import RetrainingCheck, RetrainingContext
 from heedful.core.errors import ConfigError, NotApplicable
+from heedful.core.folder_lock import lock_folder
 from heedful.core.process_pool import (
     ReportProgress,
     Worker,
@@ -25,7 +27,6 @@ from heedful.data.dataset import Dataset
 from heedful.models.protocols import HasFingerprint, Subject
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.pipeline.audit.job import JobResult, JobSummary, to_measure_columns
-from heedful.pipeline.audit.run_lock import lock_folder
 from heedful.pipeline.audit.run_store import AnyJob, DatasetJob, RunStore, job_key
 from heedful.pipeline.plan.plan import Plan, RetrainingSettings
 from heedful.pipeline.retrain.training_data import (
@@ -47,10 +48,11 @@ RETRAINED_FOLDER = "retrained"
 
 @dataclass(frozen=True)
 class Callbacks:
-    """Callbacks of an audit: its progress, and announcements of what it is about to do."""
+    """Callbacks of an audit: its progress, what it is about to do, and what it found damaged."""
 
     progress: Progress = no_progress
     announce: Callable[[str], None] = lambda _: None
+    warn: Callable[[str], None] = warnings.warn
 
 
 NO_CALLBACKS = Callbacks()

@@ -4,31 +4,54 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from heedful.core.errors import RunError, file_errors
 from heedful.report.figures.theme import chart_theme
 from heedful.report.sections.check_sections import list_figures
 from heedful.results.document import FigureData, FigureRow
+from heedful.results.outputs import PNG_MARK, SVG_MARK, require_output, write_output
 from heedful.results.run_records import RunRecords, sanitise_text
 
+PNG_HEAD = 33  # bytes of the signature and of the chunk that must come first
 PIXELS_PER_POINT = 3.0  # 300 dpi at the size of a column
 LONGEST_NAME = 60  # characters of a name in a figure; very long ones take minutes to draw
 NAMES = ("class", "group", "panel", "row", "column")  # keys of rows that hold names
 
 
-def write_figures(records: RunRecords, folder: Path) -> list[Path]:
-    """Write every figure as SVG and PNG; the paths written, in order."""
+def write_figures(records: RunRecords, folder: Path, *, ours: bool = False) -> list[Path]:
+    """Write every figure as SVG and PNG; the paths written, in order.
+
+    `ours` says that whatever has their names in the folder may be written over.
+    """
     vl_convert, written = _library("vl_convert"), []
     drawn = {one.name: build_chart(one, title=True) for one in list_figures(records)}
     with file_errors(f"Cannot write to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-        for name, chart in drawn.items():
-            spec = chart.to_json()
-            svg, png = folder / f"{name}.svg", folder / f"{name}.png"
-            svg.write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
-            png.write_bytes(vl_convert.vegalite_to_png(spec, scale=PIXELS_PER_POINT))
-            written += [svg, png]
+    for name in drawn:
+        require_output(folder / f"{name}.svg", None if ours else SVG_MARK)
+        require_output(folder / f"{name}.png", None if ours else PNG_MARK)
+    for name, chart in drawn.items():
+        spec = chart.to_json()
+        png = _mark_png(vl_convert.vegalite_to_png(spec, scale=PIXELS_PER_POINT))
+        written.append(
+            write_svg(folder / f"{name}.svg", vl_convert.vegalite_to_svg(spec), ours=ours)
+        )
+        written.append(write_output(folder / f"{name}.png", png, PNG_MARK, ours=ours))
     return written
+
+
+def write_svg(path: Path, svg: str, *, ours: bool = False) -> Path:
+    """Write a figure as a file of its own, with a mark that says whose it is."""
+    tag, end, rest = svg.partition(">")
+    return write_output(path, f"{tag}{end}{SVG_MARK}{rest}", SVG_MARK, ours=ours)
+
+
+def _mark_png(png: bytes) -> bytes:
+    """The picture with a chunk of text that says whose it is, behind its first chunk."""
+    text = b"tEXt" + PNG_MARK.encode()
+    chunk = (len(text) - 4).to_bytes(4, "big") + text + crc32(text).to_bytes(4, "big")
+    return png[:PNG_HEAD] + chunk + png[PNG_HEAD:]
 
 
 def render_svg(figure: FigureData) -> str:

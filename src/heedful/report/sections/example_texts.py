@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int64
+from numpy.typing import NDArray
 from scipy.special import rel_entr
 
 from heedful.core.rng import generator
@@ -73,15 +74,20 @@ def choose_examples(records: RunRecords) -> tuple[ExampleText, ...]:
     kept = ~np.isnan(records.lengths)
     instances = records.instances[kept]
     tau = records.column("agreement", "tau_leave_one_out")[kept]
-    rows = _chosen(instances, tau, seed=records.manifest.get("seed", 0))
+    contents, seed = records.contents[kept], records.manifest.get("seed", 0)
+    rows = _chosen(instances, contents, tau, seed=seed)
     chosen = {int(instances[row]): (why, _number(float(tau[row]))) for row, why in rows.items()}
     return tuple(_sentence(row, *chosen[row["instance"]]) for row in records.words_of(chosen))
 
 
 def _chosen(
-    instances: Int64[np.ndarray, "n"], tau: Float64[np.ndarray, "n"], *, seed: int
+    instances: Int64[np.ndarray, "n"],
+    contents: NDArray[Any],
+    tau: Float64[np.ndarray, "n"],
+    *,
+    seed: int,
 ) -> dict[int, str]:
-    """Rows to show and why, in the order of the data; the same records give the same rows."""
+    """Rows to show and why, in the order of the data; the same texts are drawn in any order."""
     if len(instances) <= MOST:
         return dict.fromkeys(np.argsort(instances, kind="stable").tolist(), "all")
     defined = np.flatnonzero(~np.isnan(tau))
@@ -89,11 +95,19 @@ def _chosen(
     quarter = MOST // 4
     why = dict.fromkeys(ranked[:quarter], "damning")
     why |= {row: "innocent" for row in ranked[-quarter:] if row not in why}
-    by_instance = np.argsort(instances, kind="stable")
-    drawn = generator(seed, "report sentences").permutation(len(instances))
-    rest = [row for row in by_instance[drawn].tolist() if row not in why]
+    rest = [row for row in _mixed(instances, contents, seed=seed) if row not in why]
     why |= dict.fromkeys(rest[: MOST - len(why)], "random")
     return dict(sorted(why.items(), key=lambda one: int(instances[one[0]])))
+
+
+def _mixed(instances: Int64[np.ndarray, "n"], contents: NDArray[Any], *, seed: int) -> list[int]:
+    """All rows in a random order by what they say; copies of a text come last."""
+    known = contents.tolist()
+    drawn = [generator(seed, "report sentences", one).random() for one in known]
+    again = np.ones(len(known))
+    again[np.unique(contents, return_index=True)[1]] = 0
+    order: list[int] = np.lexsort((instances, np.array(drawn), again)).tolist()
+    return order
 
 
 def _sentence(row: dict[str, Any], why: str, tau: float | None) -> ExampleText:

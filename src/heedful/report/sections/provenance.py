@@ -65,6 +65,7 @@ def build_facts(manifest: Mapping[str, Any]) -> dict[str, tuple[tuple[str, str],
             **{name: manifest.get(name) for name in ("device", "threads")},
             **_attention(manifest),
         },
+        "Kept files": _kept(manifest.get("files")),
         "Versions": dict(manifest.get("versions", {})),
         "Cost in CPU seconds (wall)": _cost(manifest.get("seconds", {})),
     }
@@ -80,6 +81,15 @@ def _attention(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "parity with the untouched model": manifest.get("parity"),
         "batches halved for memory": manifest.get("batches_halved") or None,
     }
+
+
+def _kept(files: Any) -> dict[str, Any]:
+    """Where the digests of the run's files are, and how to hold the files against them."""
+    if not isinstance(files, Mapping):
+        return {}
+    names = ("number", "recorded in", "sha256")
+    known = {name.replace("sha256", "sha256 of all"): files.get(name) for name in names}
+    return known | {"verified by": "heedful verify RUN"}
 
 
 def _cost(seconds: Mapping[str, Mapping[str, float]]) -> dict[str, str]:

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 import heedful
+from heedful.core import folder_lock
 from heedful.core.errors import RunError
-from heedful.pipeline.audit import run_lock
-from heedful.pipeline.audit.run_lock import lock_folder
+from heedful.core.folder_lock import lock_folder
 from support import subjects
 
 HOLD = """
 import sys, pathlib
-from heedful.pipeline.audit.run_lock import lock_folder
+from heedful.core.folder_lock import lock_folder
 with lock_folder(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -51,14 +51,14 @@ def test_an_audit_is_refused_and_writes_nothing(holder, tmp_path):
     rows = [{"text": "w1 w2", "label": "class0"}]
     with pytest.raises(RunError, match=f"in use by another heedful \\(process {holder.pid}\\)"):
         heedful.audit(subjects.subject(), rows, checks=("permutation",), out=tmp_path / "run")
-    assert [one.name for one in (tmp_path / "run").iterdir()] == [run_lock.LOCK_FILE]
+    assert [one.name for one in (tmp_path / "run").iterdir()] == [folder_lock.LOCK_FILE]
 
 
 def test_a_killed_process_leaves_no_lock(holder, tmp_path):
     holder.kill()
     holder.wait()
     with lock_folder(tmp_path / "run"):
-        assert (tmp_path / "run" / run_lock.LOCK_FILE).read_text() == str(os.getpid())
+        assert (tmp_path / "run" / folder_lock.LOCK_FILE).read_text() == str(os.getpid())
 
 
 def test_the_lock_is_given_back_also_after_an_error(tmp_path):
@@ -69,7 +69,7 @@ def test_the_lock_is_given_back_also_after_an_error(tmp_path):
 
 
 def test_an_owner_that_has_not_signed_yet(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_lock, "_write_owner", lambda handle: None)
+    monkeypatch.setattr(folder_lock, "_write_owner", lambda handle: None)
     with lock_folder(tmp_path):
         assert "(process unknown)" in refusal(tmp_path)
 

@@ -1,4 +1,4 @@
-"""One process per run folder: two that wrote the same run would mix their rows."""
+"""One process per folder: two that wrote one run, or one model, would mix what they write."""
 
 import os
 import sys
