@@ -86,8 +86,8 @@ class Vocabulary:
         )
         if len(kept) > MOST_WORDS:
             raise DataError(
-                f"The training texts have {len(kept)} different words at --min-df {min_df}; at most "
-                f"{MOST_WORDS} can be learnt. Give a larger --min-df, or fewer texts."
+                f"The training texts have {len(kept)} different words at --min-df {min_df}; at "
+                f"most {MOST_WORDS} can be learnt. Give a larger --min-df, or fewer texts."
             )
         return cls((*SPECIAL_TOKENS, *kept))
 
