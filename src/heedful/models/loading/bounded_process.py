@@ -69,12 +69,18 @@ class BoundedProcess:
         finally:
             clock.cancel()
         if not line:
-            self.close()
-            raise Failed(f"it was ended after {seconds:g} seconds of computing, or ended itself")
+            raise Failed(self._how_it_ended(seconds))
         reply = json.loads(line)
         if "kind" in reply:
             raise Failed(reply["said"], reply["kind"])
         return reply["value"]
+
+    def _how_it_ended(self, seconds: float) -> str:
+        self.close()
+        code = self.process.returncode
+        in_time = code not in (-getattr(signal, "SIGPROF", 0), -getattr(signal, "SIGKILL", 0))
+        ended = f"it ended the process that it was tried in (code {code})"
+        return ended if in_time else f"it takes more than {seconds:g} seconds"
 
     def close(self) -> None:
         """End the process."""
@@ -117,7 +123,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     except MemoryError:
         return {"kind": "", "said": f"it takes more than {MOST_MEMORY // 2**20:,} MiB of memory"}
     except BaseException as error:  # noqa: BLE001 - panics are no Exception
-        said = " ".join(str(error).split())[:SAID]
+        said = " ".join(str(error).split())[:SAID].rstrip(".")
         return {"kind": type(error).__name__, "said": said}
     finally:
         _limit_time(0)

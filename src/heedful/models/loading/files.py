@@ -8,7 +8,7 @@ from typing import Any
 from heedful.core.errors import ModelError
 from heedful.models.loading.errors import cause, shortened, shown
 
-READ_ENDINGS = (".json", ".txt", ".model", ".jinja", ".safetensors")
+READ_ENDINGS = (".json", ".txt", ".model", ".jinja")  # beside weights
 TEMPLATES_FOLDER = "additional_chat_templates"  # the one folder in a folder that is read
 MOST_BYTES = 2**27  # of any file but weights; tokenizers of 900 000 words have half of it
 MOST_VALUES = 8_000_000  # in one JSON file: lists and objects take far more memory than their text
@@ -16,18 +16,19 @@ VALUE_SIGNS = (b",", b"[", b"{")
 
 
 def check_files(folder: Path) -> None:
-    """Require what a loader may read to be regular files of the folder, and bounded.
+    """Require all that is read beside weights to be regular files of the folder, and bounded."""
+    for path in (*folder.iterdir(), *folder.glob(f"{TEMPLATES_FOLDER}/*")):
+        if path.suffix in READ_ENDINGS:
+            require_inside(path, folder)
+            _require_bounded(path)
+
+
+def require_inside(path: Path, folder: Path) -> None:
+    """Require a regular file of the folder.
 
     A link is followed where it stays in the folder; in a snapshot of the hub's cache, where it
     stays in the cache of that model.
     """
-    for path in (*folder.iterdir(), *folder.glob(f"{TEMPLATES_FOLDER}/*")):
-        if path.suffix in READ_ENDINGS:
-            check_file(path, folder)
-
-
-def check_file(path: Path, folder: Path) -> None:
-    """Require a regular file of the folder; of weights any size, of others at most `MOST_BYTES`."""
     require_regular(path)
     home = folder.parent.parent if folder.parent.name == "snapshots" else folder
     target = path.resolve()
@@ -36,8 +37,6 @@ def check_file(path: Path, folder: Path) -> None:
             f"{shown(path)} is a link out of the folder, to {shortened(target)}; the files of a "
             "model must lie in its folder. Copy the file into it."
         )
-    if path.suffix != ".safetensors":
-        _require_bounded(path)
 
 
 def require_regular(path: Path) -> None:

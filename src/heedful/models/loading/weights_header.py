@@ -18,7 +18,7 @@ from heedful.models.loading.files import (
     is_plain_name,
     parse_json,
     read_json_object,
-    require_regular,
+    require_inside,
 )
 
 WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
@@ -44,11 +44,12 @@ class WeightSizes:
 
 def read_sizes(folder: Path) -> WeightSizes:
     """The sizes of all weights of a folder, by the headers of its files."""
-    shapes = [shape for path in weight_files(folder) for shape in read_shapes(path).values()]
-    numbers = sum(map(prod, shapes))
-    return WeightSizes(
-        len(shapes), numbers, max((max(one, default=1) for one in shapes), default=0)
-    )
+    shapes: list[tuple[int, ...]] = []
+    for path in weight_files(folder):
+        require_inside(path, folder)
+        shapes += read_shapes(path).values()
+    largest = max((max(one, default=1) for one in shapes), default=0)
+    return WeightSizes(len(shapes), sum(map(prod, shapes)), largest)
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -82,7 +83,6 @@ def indexed_names(index: Path) -> list[str]:
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     """The shape of each weight in a file whose header is sound."""
-    require_regular(path)
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = file.read(8)

@@ -27,6 +27,7 @@ from heedful.models.transformer.model_info import (
     read_class_names,
     require_finite,
     require_heads,
+    require_same_sizes,
     require_whole,
 )
 from heedful.models.transformer.quiet_loading import loading_transformers, quiet_transformers
@@ -58,9 +59,11 @@ def load_pretrained(
         auto_class = getattr(transformers, AUTO_CLASSES[detect_task(config, str(name))])
         checked.require_buildable(auto_class, config)
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **checked.arguments)
+        given = {**checked.arguments, "use_safetensors": True, "dtype": wanted}
         model, info = auto_class.from_pretrained(
-            name, output_loading_info=True, use_safetensors=True, dtype=wanted, **checked.arguments
+            name, output_loading_info=True, ignore_mismatched_sizes=True, **given
         )
+        require_same_sizes(info, str(name))  # which says more than transformers does
         if untrained := sorted(info["missing_keys"]):
             raise ModelError(
                 f"{name} has no weights for {untrained[0]}: this part of the model was never "

@@ -13,7 +13,11 @@ from torch import Tensor
 
 from heedful.core.errors import ConfigError, ModelError
 from heedful.models.loading.model_folder import check_model
-from heedful.models.transformer.model_info import find_max_length, require_finite
+from heedful.models.transformer.model_info import (
+    find_max_length,
+    require_finite,
+    require_same_sizes,
+)
 from heedful.models.transformer.quiet_loading import loading_transformers
 
 MAX_LOGITS_PER_PASS = 2**24  # one logit per token and vocabulary entry
@@ -48,8 +52,14 @@ class Infiller:
             checked.require_buildable(auto_class, config)
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **given)
             model, info = auto_class.from_pretrained(
-                folder, **given, use_safetensors=True, output_loading_info=True, dtype=torch.float32
+                folder,
+                **given,
+                use_safetensors=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+                dtype=torch.float32,
             )
+            require_same_sizes(info, folder)
             require_finite(model, folder)
         if untrained := sorted(info["missing_keys"]):
             raise ModelError(
