@@ -6,7 +6,7 @@ from pathlib import Path
 
 from heedful.core.errors import HeedfulError, ModelError, is_out_of_memory
 
-MOST_SIGNS = 400  # of a cause or a name that is shown
+MOST_SIGNS, LONGEST_LINE = 400, 1500  # of a cause or a name that is shown, and of a message
 LEFT_ALONE = (HeedfulError, KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
@@ -28,7 +28,9 @@ def one_line_errors(failure: str) -> Iterator[None]:
     """
     try:
         yield
-    except LEFT_ALONE:
+    except LEFT_ALONE as error:
+        if isinstance(error, HeedfulError) and len(str(error)) > LONGEST_LINE:
+            raise type(error)(shortened(error, LONGEST_LINE)) from error
         raise
     except BaseException as error:
         if is_out_of_memory(error):
@@ -46,15 +48,15 @@ def cause(error: BaseException) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
-def shortened(text: object) -> str:
+def shortened(text: object, most: int = MOST_SIGNS) -> str:
     """A text that fits into a line; of a longer one its beginning and its end.
 
     >>> shortened("ab")
     'ab'
     """
     whole = str(text)
-    half = MOST_SIGNS // 2
-    return whole if len(whole) <= MOST_SIGNS else f"{whole[:half]} … {whole[-half:]}"
+    half = most // 2
+    return whole if len(whole) <= most else f"{whole[:half]} … {whole[-half:]}"
 
 
 def shown(path: Path, name: str = "") -> str:
