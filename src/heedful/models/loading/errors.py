@@ -42,9 +42,10 @@ def one_line_errors(failure: str) -> Iterator[None]:
 
 def cause(error: BaseException) -> str:
     """An error in one line: what it says, after its type where that says more."""
+    lines = str(error).strip().splitlines()
+    if lines and isinstance(error, (OSError, ImportError)):
+        return shortened(lines[0])  # the others give advice on transformers
     said = shortened(" ".join(str(error).split()))
-    if said and isinstance(error, (OSError, ImportError)):
-        return said
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 

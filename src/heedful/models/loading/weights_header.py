@@ -57,8 +57,8 @@ def weight_files(folder: Path) -> list[Path]:
     if (folder / WEIGHTS_FILE).exists() or not (folder / INDEX_FILE).exists():
         if not (folder / WEIGHTS_FILE).exists():
             raise ModelError(
-                f"{shown(folder)} has no {WEIGHTS_FILE}; weights must be safetensors, since "
-                "pickled ones can run code. Save the model with transformers' save_pretrained."
+                f"{shown(folder)} has no file named {WEIGHTS_FILE}; weights must be "
+                "safetensors, since pickled ones can run code. Save it with save_pretrained."
             )
         return [folder / WEIGHTS_FILE]
     return [folder / name for name in indexed_names(folder / INDEX_FILE)]
