@@ -34,6 +34,8 @@ class SubwordTokenizer:
                 f"{type(self.tokenizer).__name__} gives no offsets of tokens; use a fast tokenizer "
                 "(a folder with tokenizer.json)."
             )
+        with one_line_errors("The special tokens cannot be found in the vocabulary"):
+            _ = self.tokenizer.all_special_ids  # an unknown token that is unknown itself never ends
 
     def encode(self, example: Example) -> Encoded:
         """Tokenize a text or a pair, with the special tokens of the model."""
