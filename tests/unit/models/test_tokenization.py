@@ -280,6 +280,13 @@ def test_a_slow_tokenizer_is_refused():
         SubwordTokenizer(transformers.ByT5Tokenizer(), LONG)
 
 
+def test_an_unknown_token_that_is_unknown_is_refused():
+    tokenizer = tiny_tokenizers.words()
+    tokenizer.unk_token = "nope"
+    with pytest.raises(ModelError, match="special tokens cannot be found in the vocabulary"):
+        SubwordTokenizer(tokenizer, LONG)
+
+
 @pytest.mark.parametrize(
     "messages", ["good film", '{"role": "user"', '{"role": "user", "content": "good"}']
 )

@@ -30,6 +30,7 @@ from heedful.numerics.tensor.target import TargetValue
 
 STEPS = (12, 24, 48)  # of the nested rules for the whole path
 PART, DEEPEST = 16, 20  # steps in a part of the path, and how often a part may be halved
+MOST_PARTS = 64  # of one text that are halved at once: an output that is noise needs a million
 SHARE = 16  # a part is done when its error is at most tolerance / SHARE
 TERMS = 9  # of the series of arcsin
 FASTEST, WIDTH = 0.19, 0.1  # where the nodes are densest, and how far to both sides
@@ -126,6 +127,8 @@ class IntegratedGradients:
             scores.index_add_(0, owner[done], integral[done])
             if bool(done.all()):
                 return scores
+            if int((~done).sum()) > MOST_PARTS * len(texts):
+                break
             width /= 2
             owner, low = owner[~done].repeat(2), torch.cat([low[~done], low[~done] + width])
         raise NotApplicable(

@@ -11,7 +11,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from heedful.core.atomic_files import remove_file, save_atomic, write_atomic
-from heedful.core.errors import HeedfulError, ModelError
+from heedful.core.errors import HeedfulError, ModelError, is_out_of_memory
+from heedful.models.loading.errors import one_line_errors, shown
+from heedful.models.loading.files import MOST_BYTES
 from heedful.models.recurrent.classifier import AttentionClassifier, Shape
 from heedful.models.recurrent.subject import RecurrentSubject
 from heedful.models.recurrent.vocabulary import Vocabulary, WordTokenizer
@@ -70,6 +72,11 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float64) -> Recurrent
     Audits run in float64: ranks of importances must not depend on how texts were batched, and in
     float32 the last bits of a matrix product do.
     """
+    with one_line_errors(f"{folder} cannot be loaded"):
+        return _load_model(folder, dtype)
+
+
+def _load_model(folder: Path, dtype: torch.dtype) -> RecurrentSubject:
     settings = _read_json(folder / MODEL_SETTINGS_FILE, kind=dict)
     if settings.get("schema") not in (MODEL_SCHEMA, QUERY_MODEL_SCHEMA):
         raise ModelError(
@@ -93,7 +100,9 @@ def load_model(folder: Path, *, dtype: torch.dtype = torch.float64) -> Recurrent
         raise ModelError(
             f"{folder / MODEL_SETTINGS_FILE} is incomplete or damaged: {error}."
         ) from error
-    except (RuntimeError, MemoryError) as error:  # sizes beyond this machine
+    except RuntimeError as error:  # sizes beyond every machine
+        if is_out_of_memory(error):
+            raise
         raise ModelError(
             f"{folder / MODEL_SETTINGS_FILE} describes a network that cannot be built."
         ) from error
@@ -140,6 +149,8 @@ def _read_json(path: Path, *, kind: type) -> Any:
                 f"No heedful model at {path.parent}: {path.name} is missing. Train one with "
                 f"`heedful train DATA --out {path.parent}`, or give the folder of one."
             )
+        if (size := path.stat().st_size) > MOST_BYTES:
+            raise ModelError(f"{shown(path)} has {size:,} bytes; it may have {MOST_BYTES:,}.")
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         end = str(path)[-500:]

@@ -15,6 +15,7 @@ from heedful.models.attention_access.access import AttentionAccess, find_attenti
 from heedful.models.attention_access.recorder import AttentionCall
 from heedful.models.attention_access.scope import Scope
 from heedful.models.attention_access.supported_families import AUTO_CLASSES
+from heedful.models.loading.model_folder import check_model
 from heedful.models.transformer.forward import last_positions
 from heedful.models.transformer.last_layer import find_first_position_only
 from heedful.models.transformer.model_info import (
@@ -24,7 +25,9 @@ from heedful.models.transformer.model_info import (
     find_max_length,
     prefix_tokens,
     read_class_names,
+    require_finite,
     require_heads,
+    require_same_sizes,
     require_whole,
 )
 from heedful.models.transformer.quiet_loading import loading_transformers, quiet_transformers
@@ -50,27 +53,30 @@ def load_pretrained(
     `from_model`.
     """
     wanted = torch.float32 if dtype in ("auto", "bfloat16") else _parse_dtype(dtype)
-    given: dict[str, Any] = {"revision": revision} if revision else {}
     with loading_transformers(name) as transformers:
-        config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=False, **given)
+        checked = check_model(name, revision=revision)
+        config = transformers.AutoConfig.from_pretrained(name, **checked.arguments)
         auto_class = getattr(transformers, AUTO_CLASSES[detect_task(config, str(name))])
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            name, trust_remote_code=False, **given
+        checked.require_buildable(auto_class, config)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **checked.arguments)
+        given = {**checked.arguments, "use_safetensors": True, "dtype": wanted}
+        model, info = auto_class.from_pretrained(
+            name, output_loading_info=True, ignore_mismatched_sizes=True, **given
         )
-        given |= {"trust_remote_code": False, "use_safetensors": True, "dtype": wanted}
-        model, info = auto_class.from_pretrained(name, output_loading_info=True, **given)
-    if untrained := sorted(info["missing_keys"]):
-        raise ModelError(
-            f"{name} has no weights for {untrained[0]}: this part of the model was never trained. "
-            f"Train it: heedful train DATA --encoder {name} --out MODEL."
-        )
-    model = model.to(device).requires_grad_(False)
-    if dtype != "auto":
-        return from_model(model, tokenizer, bfloat16=dtype == "bfloat16", **choices)
-    try:
-        return from_model(model.double(), tokenizer, **choices)
-    except (RuntimeError, ModelError):  # some kernels and masks do not support float64
-        return from_model(model.float(), tokenizer, **choices)
+        require_same_sizes(info, str(name))  # which says more than transformers does
+        if untrained := sorted(info["missing_keys"]):
+            raise ModelError(
+                f"{name} has no weights for {untrained[0]}: this part of the model was never "
+                f"trained. Train it: heedful train DATA --encoder {name} --out MODEL."
+            )
+        require_finite(model, str(name))
+        model = model.to(device).requires_grad_(False)
+        if dtype != "auto":
+            return from_model(model, tokenizer, bfloat16=dtype == "bfloat16", **choices)
+        try:
+            return from_model(model.double(), tokenizer, **choices)
+        except (RuntimeError, ModelError):  # some kernels and masks do not support float64
+            return from_model(model.float(), tokenizer, **choices)
 
 
 def from_model(

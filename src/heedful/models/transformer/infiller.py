@@ -12,7 +12,12 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from heedful.core.errors import ConfigError, ModelError
-from heedful.models.transformer.model_info import find_max_length
+from heedful.models.loading.model_folder import check_model
+from heedful.models.transformer.model_info import (
+    find_max_length,
+    require_finite,
+    require_same_sizes,
+)
 from heedful.models.transformer.quiet_loading import loading_transformers
 
 MAX_LOGITS_PER_PASS = 2**24  # one logit per token and vocabulary entry
@@ -41,11 +46,21 @@ class Infiller:
         """Load a folder, without downloads, remote code or unpickling."""
         require_model_folder(folder)
         with loading_transformers(folder) as transformers:
-            given = {"local_files_only": True, "trust_remote_code": False}
+            checked = check_model(folder)
+            given, auto_class = checked.arguments, transformers.AutoModelForMaskedLM
+            config = transformers.AutoConfig.from_pretrained(folder, **given)
+            checked.require_buildable(auto_class, config)
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **given)
-            model, info = transformers.AutoModelForMaskedLM.from_pretrained(
-                folder, **given, use_safetensors=True, output_loading_info=True, dtype=torch.float32
+            model, info = auto_class.from_pretrained(
+                folder,
+                **given,
+                use_safetensors=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
+                dtype=torch.float32,
             )
+            require_same_sizes(info, folder)
+            require_finite(model, folder)
         if untrained := sorted(info["missing_keys"]):
             raise ModelError(
                 f"{folder} has no weights for {untrained[0]}: it is not a masked language model, "

@@ -114,6 +114,25 @@ def require_whole(model: Any) -> None:
             raise _split(model, f"{name} is a DTensor")
 
 
+def require_same_sizes(info: dict[str, Any], name: str) -> None:
+    """Refuse weights of other sizes than the config says."""
+    for weight, found, wanted in sorted(info["mismatched_keys"], key=str)[:1]:
+        raise ModelError(
+            f"{name}: {weight} has the shape {tuple(found)}, where config.json describes "
+            f"{tuple(wanted)}. Its config and its weights do not belong together."
+        )
+
+
+def require_finite(model: Any, name: str) -> None:
+    """Refuse weights that are NaN or infinite, as the file has them."""
+    for weight, values in model.named_parameters():
+        if not bool(values.isfinite().all()):
+            raise ModelError(
+                f"{name}: {weight} holds values that are not finite (NaN or infinite). Save the "
+                "model from before it diverged."
+            )
+
+
 def require_heads(model: Any, calls: Sequence[AttentionCall]) -> None:
     """Refuse attention with fewer heads than the config says; keys may be shared by queries."""
     config = model.config.get_text_config()

@@ -15,12 +15,13 @@ from safetensors import SafetensorError
 from heedful.core.atomic_files import remove_file, save_atomic, write_atomic
 from heedful.core.errors import ModelError, RunError
 from heedful.models.load import HUB_ID_PATTERN
+from heedful.models.loading.model_folder import CONFIG_FILE, check_model
 from heedful.models.recurrent.model_folder import MODEL_SETTINGS_FILE
 from heedful.models.transformer.from_pretrained import from_model
+from heedful.models.transformer.model_info import require_finite
 from heedful.models.transformer.quiet_loading import loading_transformers
 from heedful.models.transformer.subject import TransformerSubject
 
-CONFIG_FILE = "config.json"  # written last: a folder without it is not a model
 MINILM = "minilm"  # short name of an encoder in an installable package, which needs no hub
 
 
@@ -92,29 +93,31 @@ def _load_with_new_head(
     """The model, its tokenizer, and the names of the weights that are not in the folder."""
     with loading_transformers(encoder) as transformers, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(encoder, trust_remote_code=False)
-        try:
-            model, info = transformers.AutoModelForSequenceClassification.from_pretrained(
-                encoder,
-                trust_remote_code=False,
-                use_safetensors=True,
-                dtype=torch.float32,
-                num_labels=len(labels),
-                id2label=dict(enumerate(labels)),
-                label2id={name: number for number, name in enumerate(labels)},
-                problem_type="single_label_classification",
-                ignore_mismatched_sizes=True,  # a head of another number of classes
-                output_loading_info=True,
-            )
-        except (SafetensorError, RuntimeError) as error:
-            raise ModelError(f"The weights of {encoder} cannot be used: {error}.") from error
+        checked = check_model(encoder)
+        given, auto_class = checked.arguments, transformers.AutoModelForSequenceClassification
+        config = transformers.AutoConfig.from_pretrained(encoder, **given)
+        checked.require_buildable(auto_class, config)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(encoder, **given)
+        model, info = auto_class.from_pretrained(
+            encoder,
+            **given,
+            use_safetensors=True,
+            dtype=torch.float32,
+            num_labels=len(labels),
+            id2label=dict(enumerate(labels)),
+            label2id={name: number for number, name in enumerate(labels)},
+            problem_type="single_label_classification",
+            ignore_mismatched_sizes=True,  # a head of another number of classes
+            output_loading_info=True,
+        )
+        require_finite(model, encoder)
     new = set(info["missing_keys"]) | {name for name, *_ in info["mismatched_keys"]}
     return model, tokenizer, sorted(new)
 
 
 def _move_into_place(draft: Path, folder: Path, extra_files: dict[str, str]) -> None:
     """Move the files so that an interruption leaves no model rather than a mixture of two."""
-    remove_file(folder / CONFIG_FILE)
+    remove_file(folder / CONFIG_FILE)  # written last: a folder without it is not a model
     remove_file(folder / MODEL_SETTINGS_FILE)
     for name, text in extra_files.items():
         write_atomic(folder / name, text)

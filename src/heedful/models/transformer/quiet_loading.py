@@ -1,14 +1,14 @@
 """Use transformers without progress bars and warnings, and with one-line errors."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from logging import ERROR
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-
 from heedful.core.errors import ModelError
+from heedful.models.loading.errors import one_line_errors
 
 
 @contextmanager
@@ -20,17 +20,13 @@ def loading_transformers(name: str | Path) -> Iterator[Any]:
         raise ModelError(
             "A transformers model needs transformers: pip install 'heedful[transformers]'."
         ) from None
-    with quiet_transformers():
-        try:
-            yield transformers
-        except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
-            first = str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
-            raise ModelError(f"{name} cannot be loaded by transformers: {first}") from error
+    with quiet_transformers(), one_line_errors(f"{name} cannot be loaded by transformers"):
+        yield transformers
 
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silence progress bars and warnings of transformers inside the block."""
+    """Silence progress bars and warnings of transformers and torch inside the block."""
     from huggingface_hub.utils import logging as hub
     from transformers.utils import logging as library
 
@@ -41,7 +37,9 @@ def quiet_transformers() -> Iterator[None]:
     logging.disable_progress_bar()
     set_hub(ERROR)  # it logs every retry without a network
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a refusal is one line
+            yield
     finally:
         set_hub(hub_before)
         logging.set_verbosity(before)

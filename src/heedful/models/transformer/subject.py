@@ -1,5 +1,6 @@
 """A transformers model as a subject: classifier, language model or encoder–decoder."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.core.batch import Batch, Encoded, collate
-from heedful.core.errors import AttentionUnavailable
+from heedful.core.errors import AttentionUnavailable, ModelError
 from heedful.core.values import Decoder, Example, Forward, MaskEmbedding
 from heedful.models.attention_access.access import model_lock
 from heedful.models.attention_access.recorder import (
@@ -91,6 +92,11 @@ class TransformerSubject(TransformerRunner):
         """Tokenize a text, with special tokens."""
         tokenizer = self.subword_tokenizer
         encoded = (tokenizer.encode_chat if self.chat else tokenizer.encode)(example)
+        if (last := max(encoded.ids, default=0)) >= self._vocabulary_size:
+            raise ModelError(
+                f"The tokenizer gives a token the number {last}, but the model has "
+                f"{self._vocabulary_size} token vectors. They do not belong together."
+            )
         if len(encoded.ids) < 2:  # deleting the only token would leave no text: not explained
             return replace(encoded, word=(-1,) * len(encoded.ids))
         return encoded
@@ -197,6 +203,11 @@ class TransformerSubject(TransformerRunner):
             self._vectors(ids).sum(0) for ids in torch.split(torch.arange(size), VOCABULARY_CHUNK)
         ]
         return MaskEmbedding("mean of all token vectors", torch.stack(parts).sum(0) / size)
+
+    @cached_property
+    def _vocabulary_size(self) -> int:
+        table = getattr(self.embedding, "weight", None)  # a model of one's own may compute vectors
+        return sys.maxsize if table is None else int(table.shape[0])
 
     def _vectors(self, ids: Int[Tensor, "*K"]) -> Float[Tensor, "*K E"]:
         with model_lock(self.model), torch.no_grad():

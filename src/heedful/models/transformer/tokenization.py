@@ -10,6 +10,8 @@ from typing import Any
 from heedful.core.batch import Encoded
 from heedful.core.errors import DataError, ModelError
 from heedful.core.values import Example
+from heedful.models.loading.chat_template import apply_template
+from heedful.models.loading.errors import one_line_errors
 from heedful.models.recurrent.vocabulary import WordTokenizer
 
 WORD_SPLITTER = WordTokenizer(lower=False)
@@ -32,6 +34,8 @@ class SubwordTokenizer:
                 f"{type(self.tokenizer).__name__} gives no offsets of tokens; use a fast tokenizer "
                 "(a folder with tokenizer.json)."
             )
+        with one_line_errors("The special tokens cannot be found in the vocabulary"):
+            _ = self.tokenizer.all_special_ids  # an unknown token that is unknown itself never ends
 
     def encode(self, example: Example) -> Encoded:
         """Tokenize a text or a pair, with the special tokens of the model."""
@@ -68,12 +72,13 @@ class SubwordTokenizer:
             turns = json.loads(messages)
         except ValueError as error:
             raise DataError(f"messages must be a JSON list of role and content: {error}.") from None
-        if not isinstance(turns, list) or not all(map(_is_turn, turns)):
+        if not isinstance(turns, list) or not turns or not all(map(_is_turn, turns)):
             raise DataError("messages must be a JSON list of role and content, both strings.")
         if not self.tokenizer.chat_template:
             raise ModelError("The tokenizer has no chat template; use texts instead of messages.")
-        settings = {"tokenize": False, "add_generation_prompt": True}
-        return str(self.tokenizer.apply_chat_template(turns, **settings))
+        with one_line_errors("The chat template cannot be read"):
+            template = self.tokenizer.get_chat_template()
+        return apply_template(template, turns, self.tokenizer.special_tokens_map)
 
     def _encoded(
         self,
@@ -82,13 +87,14 @@ class SubwordTokenizer:
         **given: Any,
     ) -> Encoded:
         """Tokenize what is given; `parts` are the words of each part and their character spans."""
-        tokenized = self.tokenizer(
-            **given,
-            truncation=True,
-            max_length=self.max_tokens,
-            return_offsets_mapping=True,
-            return_overflowing_tokens=True,
-        )
+        with one_line_errors("The tokenizer of the model fails on a text"):
+            tokenized = self.tokenizer(
+                **given,
+                truncation=True,
+                max_length=self.max_tokens,
+                return_offsets_mapping=True,
+                return_overflowing_tokens=True,
+            )
         first = tokenized.encodings[0]
         ids, types = tuple(first.ids), tuple(first.type_ids)
         offsets = [0, len(parts[0][0])]
