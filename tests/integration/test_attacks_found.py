@@ -23,7 +23,7 @@ from attacks import run_folders
 from attacks.guarded import guarded, refusal
 from attacks.model_folders import Folder
 from heedful.core.errors import ConfigError, DataError, HeedfulError
-from heedful.core.folder_lock import lock_folder
+from heedful.core.files.folder_lock import lock_folder
 from heedful.models.recurrent.model_folder import save_model
 from heedful.pipeline.plan.plan import Plan
 from support import subjects, tiny_models

@@ -7,7 +7,7 @@ import pytest
 
 import heedful
 from heedful.core.errors import RunError
-from heedful.core.folder_lock import lock_folder
+from heedful.core.files.folder_lock import lock_folder
 from support import subjects
 from support.hostile_input import refused
 

@@ -111,7 +111,7 @@ def _train_model(
     progress: "Progress",
 ) -> tuple["Subject", dict[str, Any]]:
     """Train and save; return the subject and its history."""
-    from heedful.core.folder_lock import lock_folder
+    from heedful.core.files.folder_lock import lock_folder
     from heedful.models.recurrent.model_folder import save_model
     from heedful.training.fit import HISTORY_FILE, finetune, fit
     from heedful.training.recipe import Recipe

@@ -8,14 +8,15 @@ without its end was cut by a kill or a full disk, and is as if never written.
 import hashlib
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from heedful.core.atomic_files import write_atomic
 from heedful.core.errors import RunError, file_errors
-from heedful.core.regular_files import open_regular, read_document, require_regular
+from heedful.core.files.regular_files import open_regular, read_document, require_regular
 from heedful.results.run_folder import FILES, KINDS, MANIFEST, PLAN, VERDICT, RunFolder
 
 DIGESTS_SCHEMA = 1
@@ -36,6 +37,12 @@ def digest_file(path: Path) -> FileDigest:
     with open_regular(path) as stream:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
         return FileDigest(stream.tell(), sha256)
+
+
+def digest_text(text: str) -> FileDigest:
+    """What will be known of a file with this content."""
+    data = text.encode()
+    return FileDigest(len(data), hashlib.sha256(data).hexdigest())
 
 
 @dataclass
@@ -122,9 +129,10 @@ class KeptFiles:
         there = {path.relative_to(self.folder).as_posix() for path in found}
         return sorted(there - self.digests.keys())
 
-    def seal(self) -> dict[str, Any]:
+    def seal(self, coming: Mapping[str, FileDigest] = MappingProxyType({})) -> dict[str, Any]:
         """What the manifest says of all other files: their number, and one digest of them all."""
-        files = sorted(one for one in self.digests.items() if one[0] != MANIFEST)
+        known = {**self.digests, **coming}
+        files = sorted(one for one in known.items() if one[0] != MANIFEST)
         lines = "".join(f"{_line(one)}\n" for one in files)
         sha256 = hashlib.sha256(lines.encode()).hexdigest()
         return {"recorded in": FILES, "number": len(files), "sha256": sha256}
@@ -138,10 +146,11 @@ def verify_run(folder: Path) -> list[str]:
     kept = read_kept_files(folder)
     found = [f"{name}: {why}" for name, why in kept.damaged().items()]
     found += [f"{name}: not recorded" for name in kept.unrecorded()]
-    sealed = RunFolder(folder).manifest() if not found and MANIFEST in kept.digests else None
+    done = {MANIFEST, VERDICT} <= kept.digests.keys()
+    sealed = RunFolder(folder).manifest() if done and not found else None
     if sealed is not None and sealed.get("files") != kept.seal():
         found.append(f"{FILES}: not the digests that {MANIFEST} was written with")
-    for name in (VERDICT, MANIFEST):
+    for name in (MANIFEST, VERDICT):
         if name not in kept.digests:
             found.append(
                 f"{name}: not written yet; the same `heedful audit` command finishes the run"

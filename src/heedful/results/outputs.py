@@ -6,7 +6,7 @@ from stat import S_ISREG
 
 from heedful.core.atomic_files import save_output
 from heedful.core.errors import RunError, file_errors
-from heedful.core.regular_files import NOT_REGULAR, open_regular
+from heedful.core.files.regular_files import NOT_REGULAR, open_regular
 from heedful.results.run_folder import FILES, KINDS, MANIFEST, PLAN, VERDICT
 
 HTML_MARK = '<meta name="generator" content="heedful">'

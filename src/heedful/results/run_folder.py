@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from heedful.core.errors import RunError
+from heedful.core.files.regular_files import read_document, require_regular
 from heedful.core.records import Verdict
-from heedful.core.regular_files import read_document, require_regular
 from heedful.results import schema1, tables
 from heedful.results.manifest import manifest_fault, missing_from_manifest
 

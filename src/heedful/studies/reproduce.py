@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from heedful.core.errors import ConfigError, DataError
-from heedful.core.folder_lock import lock_folder
+from heedful.core.files.folder_lock import lock_folder
 from heedful.core.timing import Progress, no_progress
 from heedful.report.figures.draw import render_svg, write_svg
 from heedful.report.pages.section_page import render_page_html, render_page_markdown

@@ -17,7 +17,7 @@ import torch
 
 from heedful.core.batch import Encoded
 from heedful.core.errors import DataError
-from heedful.core.folder_lock import lock_folder
+from heedful.core.files.folder_lock import lock_folder
 from heedful.core.timing import Progress, no_progress
 from heedful.core.values import Example
 from heedful.data.dataset import Dataset

@@ -15,7 +15,7 @@ from torch import Tensor, autograd, nn
 
 from heedful.core.batch import Batch, Encoded
 from heedful.core.errors import DataError, ModelError
-from heedful.core.folder_lock import lock_folder
+from heedful.core.files.folder_lock import lock_folder
 from heedful.core.rng import generator, uniform_keys
 from heedful.core.settings import PositiveFloat, PositiveInt, Repeats, Seed, check_on_init
 from heedful.core.timing import Progress, no_progress

@@ -19,7 +19,7 @@ from heedful.checks import checks
 from heedful.checks.base import Check, DescribesCost
 from heedful.checks.faithfulness.off_distribution import ReferenceSample
 from heedful.core.errors import DataError, RunError
-from heedful.core.folder_lock import lock_folder
+from heedful.core.files.folder_lock import lock_folder
 from heedful.core.records import SCHEMA, Verdict
 from heedful.data.dataset import Dataset
 from heedful.models.protocols import HasArchitecture, HasFingerprint, Subject
@@ -105,9 +105,10 @@ class _Audit:
             run_retraining(store, jobs, self.inputs, self.callbacks)
             summary = store.summary(jobs)
             verdict = self._verdict(store.columns(jobs), summary)
-            store.write(VERDICT, verdict.to_json())
-            manifest = self._manifest(summary) | {"files": store.seal()}
+            content = verdict.to_json()
+            manifest = self._manifest(summary) | {"files": store.seal({VERDICT: content})}
             store.write(MANIFEST, dumps(manifest, indent=1))
+            store.write(VERDICT, content)  # last: where it is, the run is finished
 
     @cached_property
     def fingerprint(self) -> str | None:

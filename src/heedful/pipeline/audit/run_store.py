@@ -21,7 +21,7 @@ from heedful.core.values import Example
 from heedful.pipeline.audit.job import JobResult, JobSummary
 from heedful.pipeline.audit.text_rows import text_id_table
 from heedful.pipeline.plan.plan import Plan, read_plan_file
-from heedful.results.kept_files import KeptFiles
+from heedful.results.kept_files import KeptFiles, digest_text
 from heedful.results.run_folder import (
     FILES,
     KINDS,
@@ -243,9 +243,9 @@ class RunStore:
         write_atomic(self.folder / name, content)
         self.kept.record(name)
 
-    def seal(self) -> dict[str, Any]:
-        """What the manifest says of the digests of all other files."""
-        return self.kept.seal()
+    def seal(self, coming: Mapping[str, str]) -> dict[str, Any]:
+        """What the manifest says of the digests of all other files, also of those still coming."""
+        return self.kept.seal({name: digest_text(text) for name, text in coming.items()})
 
     def _write_tables(self, job: str, tables: Mapping[str, pa.Table]) -> None:
         """Write a job's files of some kinds, then record them."""

@@ -13,7 +13,7 @@ from heedful.checks import checks as check_registry
 from heedful.checks.retraining.hidden_word_marks import mark_hidden_words
 from heedful.checks.retraining_base import RetrainingCheck, RetrainingContext
 from heedful.core.errors import ConfigError, NotApplicable
-from heedful.core.folder_lock import lock_folder
+from heedful.core.files.folder_lock import lock_folder
 from heedful.core.process_pool import (
     ReportProgress,
     Worker,

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 import heedful
-from heedful.core import folder_lock
 from heedful.core.errors import RunError
-from heedful.core.folder_lock import lock_folder
+from heedful.core.files import folder_lock
+from heedful.core.files.folder_lock import lock_folder
 from support import subjects
 
 HOLD = """
 import sys, pathlib
-from heedful.core.folder_lock import lock_folder
+from heedful.core.files.folder_lock import lock_folder
 with lock_folder(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
