@@ -88,7 +88,8 @@ def test_the_manifest_says_on_how_many_threads_the_jobs_were_computed(tmp_path):
         last = sorted((tmp_path / "run/measurements").iterdir())[1]
         last.unlink()
         torch.set_num_threads(1)
-        run = heedful.audit(subjects.subject(), ROWS, out=tmp_path / "run", **SETTINGS)
+        with pytest.warns(UserWarning, match="Missing or changed"):
+            run = heedful.audit(subjects.subject(), ROWS, out=tmp_path / "run", **SETTINGS)
         assert run.manifest["threads"] == 2
     finally:
         torch.set_num_threads(before)

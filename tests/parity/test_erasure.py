@@ -135,7 +135,7 @@ def test_a_single_weight(kind):
             continue
         top = int(text.alpha.argmax())
         others = [t for t in range(text.n) if t != top]
-        share = generator(SEED, "erasure", text.encoded.index).random()
+        share = generator(SEED, "erasure", text.encoded.content).random()
         other = others[int(share * len(others))]
         after = [text.output(erased(text.alpha, t)) for t in (top, other)]
         flipped = [float(one.argmax() != text.target) for one in after]
@@ -152,7 +152,7 @@ def test_sets_of_weights(kind):
     for row, text in enumerate(texts):
         said, scores = of_text(text)
         said, alpha = said.tolist(), text.alpha.tolist()
-        keys = generator(SEED, "orders of erasure", text.encoded.index).random((3, text.n))
+        keys = generator(SEED, "orders of erasure", text.encoded.content).random((3, text.n))
         ways = [np.argsort(-scores[name], kind="stable").tolist() for name in ORDERS]
         ways += [np.argsort(-one, kind="stable").tolist() for one in keys]
         counts = [*(in_order(alpha, said, way) for way in ways), smallest(alpha, said)]
@@ -179,7 +179,7 @@ def test_the_draw_as_published_is_a_rank_used_as_a_position(kind):
         if text.n == 1:
             assert math.isnan(theirs["attention_gap"][row])
             continue
-        rank = 1 + int(generator(SEED, "erasure", text.encoded.index).random() * (text.n - 1))
+        rank = 1 + int(generator(SEED, "erasure", text.encoded.content).random() * (text.n - 1))
         gap = text.alpha.max() - text.alpha[rank]
         same(theirs["attention_gap"][row], gap)
         without = text.output(erased(text.alpha, rank))
@@ -187,7 +187,9 @@ def test_the_draw_as_published_is_a_rank_used_as_a_position(kind):
         tops += gap == 0.0
     assert tops > 5  # the slip: the top word itself, against itself
     several = np.array([text.n > 1 for text in texts])
-    assert (ours["attention_gap"][several] > 0).all()
+    gaps = ours["attention_gap"][several]
+    assert (gaps >= 0).all()
+    assert (gaps > 0).mean() > 0.9  # a word that stands twice can have the same weight
     same(ours["flip_top"], theirs["flip_top"])
 
 
@@ -207,7 +209,8 @@ def test_equal_weights_go_in_the_order_of_the_text():
         assert found["fraction_to_flip_attention"][0] == pytest.approx(want / T)
 
 
-def test_every_other_word_is_drawn_equally_often():
+def test_every_other_word_is_drawn_equally_often(monkeypatch):
+    monkeypatch.setattr(Batch, "content", property(lambda batch: [*map(str, batch.instances)]))
     subject = subjects.subject(seed=3)
     (one,) = subjects.encoded(subject, [4], seed=2)
     many = [type(one)(i, 0, one.ids, one.word, one.words) for i in range(3000)]
@@ -414,7 +417,8 @@ def test_transformers_by_a_plain_loop(family, choices):
             "gradient": [float(slope[text, :, t].sum()) for t in words],
             "attention_x_gradient": [float((own * slope[text])[:, t].sum()) for t in words],
         }
-        keys = generator(SEED, "orders of erasure", text).random((2, len(words)))
+        content = context.batch.content[text]
+        keys = generator(SEED, "orders of erasure", content).random((2, len(words)))
         ways = [*scores.values(), *keys.tolist()]
         counts = []
         for one in ways:
@@ -429,7 +433,7 @@ def test_transformers_by_a_plain_loop(family, choices):
         same([found[name][text] for name in names], [*shares[:3], np.mean(shares[3:])])
         assert found["can_flip"][text] == float(any(counts))
         top = words[int(np.argmax(scores["attention"]))]
-        share = generator(SEED, "erasure", text).random()
+        share = generator(SEED, "erasure", context.batch.content[text]).random()
         others = [t for t in words if t != top]
         pair = (top, others[int(share * len(others))])
         before = context.forward.logits[text].softmax(-1).numpy()

@@ -117,7 +117,7 @@ class Text:
         return [sum(float(tokens[t]) for t in word) for word in self.words]
 
     def chance(self):
-        drawn = generator(SEED, "orders of faithfulness", self.text.index)
+        drawn = generator(SEED, "orders of faithfulness", self.text.content)
         return drawn.random((ORDERS, len(self.words))).tolist()
 
     def order(self, scores):

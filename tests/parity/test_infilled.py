@@ -123,7 +123,7 @@ def test_losses_are_means_over_samples_of_texts_written_anew(name, folder):
     found = rows_of(check(folder)(context))
     for row, text in enumerate(texts):
         target, words = int(context.predicted[row]), members(text, "words")
-        keys = generator(SEED, "infilled", text.index).random((SAMPLES, len(words)))
+        keys = generator(SEED, "infilled", text.content).random((SAMPLES, len(words)))
         weights = one.forward(one.batch([text])).attention[0].detach().double()
         order = np.argsort([-sum(float(weights[t]) for t in word) for word in words], kind="stable")
         whole = p_of(one, text, {}, target)
@@ -154,7 +154,7 @@ def test_perplexity_is_that_of_a_plain_loop(name, folder):
         weights = one.forward(one.batch([text])).attention[0].detach().double()
         order = np.argsort([-sum(float(weights[t]) for t in word) for word in words], kind="stable")
         gone = set(order[: max(1, math.ceil(round(0.5 * len(words), 9)))].tolist())
-        keys = generator(SEED, "infilled", text.index).random((SAMPLES, len(words)))[0]
+        keys = generator(SEED, "infilled", text.content).random((SAMPLES, len(words)))[0]
         drawn = plain.filled(text.seen_words, gone, keys)
         read = [*enumerate(text.seen_words)]
         variants = {

@@ -81,7 +81,7 @@ SIGNED = ("occlusion", "leave_one_out", "kernel_shap", "shapley", "lime")
 def test_a_linear_model_is_explained_by_its_weights_times_its_input(name, of, players):
     lengths, more, near = [6, 1, 2, 9], {}, 1e-12
     if name == "lime":  # against so many samples its penalty of 1 is nothing, but for one word
-        lengths, more, near = [6, 3, 2, 9], {"samples": 10**9}, 1e-4
+        lengths, more, near = [6, 3, 2, 9], {"samples": 10**6}, 2e-2
     context, added = reference_removal.linear(lengths)
     target = torch.ones(4, dtype=torch.long)
     method = methods.build(name, of=of, players=players, **more)

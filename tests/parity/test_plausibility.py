@@ -144,7 +144,7 @@ def test_every_measure_of_every_text_is_what_loops_and_sklearn_say(name):
                 assert got == pytest.approx(value, abs=1e-9, nan_ok=True), (measure, method, text)
             beyond = found[f"auprc[{method}]"][row] - found["auprc[random]"][row]
             assert found[f"beyond_random[{method}]"][row] == pytest.approx(beyond, nan_ok=True)
-        drawn = generator(SEED, "orders of plausibility", text.index).random((ORDERS, count))
+        drawn = generator(SEED, "orders of plausibility", text.content).random((ORDERS, count))
         each = [of_scores(one, said, towards=1) for one in drawn.tolist()]
         for measure in ("auprc", "token_f1", "iou_f1", "top_k", "rank_human"):
             mean = np.mean([one[measure] for one in each])

@@ -133,7 +133,7 @@ def test_the_controls():
     got = measured_values.columns(findings)
     assert all(one.setting is None for one in findings.measurements)
     for row, text in enumerate(found):
-        drawn = generator(SEED, "two orders of randomisation", text.index)
+        drawn = generator(SEED, "two orders of randomisation", text.content)
         orders = drawn.random((2, len(text.words)))
         value = got["rank_correlation[random]"][row]
         assert value == pytest.approx(rho(*map(list, orders)), nan_ok=True)

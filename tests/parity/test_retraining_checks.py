@@ -412,7 +412,7 @@ def test_off_manifold(trial):
         assert found["copy_tvd"][row] == pytest.approx(apart)
         places = [t for t, word in enumerate(one.word) if word >= 0]
         order = sorted(places, key=lambda t: -float(own.attention[0, t]))  # that of the model
-        chance = generator(3, "orders of faithfulness", one.index).random((2, len(places)))
+        chance = generator(3, "orders of faithfulness", one.content).random((2, len(places)))
         orders = [order, *([places[w] for w in (-keys).argsort()] for keys in chance)]
         sizes = [max(1, math.ceil(round(share * len(places), 9))) for share in bins]
         for subject, setting in ((copy, ""), (trial.base, ", masking")):

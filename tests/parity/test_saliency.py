@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.testing import assert_close as close
 
-from heedful.core.batch import collate
+from heedful.core.batch import Batch, collate
 from heedful.core.values import Forward
 from heedful.methods import methods
 from heedful.methods.base import join_pieces
@@ -200,7 +200,8 @@ class Cubic(reference_removal.Linear):
         return Forward(torch.stack([0 * odds, odds], -1), plain.attention, plain.states)
 
 
-def test_smoothgrad_shakes_the_words_alone_by_a_share_of_their_range():
+def test_smoothgrad_shakes_the_words_alone_by_a_share_of_their_range(monkeypatch):
+    monkeypatch.setattr(Batch, "content", property(lambda batch: [*map(str, batch.instances)]))
     subject = Cubic()
     (text,) = subjects.encoded(subject, [3], seed=1)
     rows = collate([replace(text, index=index) for index in range(200)])  # draws of their own

@@ -38,7 +38,7 @@ def noises(text, vectors):
     tokens = [t for word in members(text, "words") for t in word]
     typical = math.sqrt(float(vectors[tokens].double().square().mean()))
     for draw in range(DRAWS):
-        stream = generator(SEED, f"sensitivity, draw {draw}", text.index)
+        stream = generator(SEED, f"sensitivity, draw {draw}", text.content)
         drawn = torch.from_numpy(stream.random((1, len(tokens) * vectors.shape[1])))
         noise = torch.zeros_like(vectors)
         noise[tokens] = ((2 * drawn - 1) * RADIUS * typical).reshape(len(tokens), -1).to(vectors)

@@ -87,11 +87,11 @@ def shares(scores):
 def by_hand(text):
     """Every measure of one text: element by element, draw by draw."""
     width, count = text.vectors.shape[1], len(text.words)
-    random = generator(SEED, "scores of faithfulness", text.text.index).random((DRAWS, count))
+    random = generator(SEED, "scores of faithfulness", text.text.content).random((DRAWS, count))
     totals = {}
     for draw in range(DRAWS):
         purpose = f"elements of faithfulness, draw {draw}"
-        drawn = generator(SEED, purpose, text.text.index).random((1, len(text.tokens) * width))
+        drawn = generator(SEED, purpose, text.text.content).random((1, len(text.tokens) * width))
         drawn = drawn.reshape(len(text.tokens), width).tolist()
         places = (-random[draw]).argsort().argsort().tolist()
         rows = {name: shares(text.known[name]) for name in METHODS}

@@ -97,7 +97,7 @@ def test_every_share_is_that_of_a_plain_loop(name):
         plain = share(whole[text.index], whole, text.index)
         assert found["off_distribution_whole"][row] == pytest.approx(plain, abs=1e-9)
         words = members(text, "words")
-        chance = generator(SEED, "orders of faithfulness", text.index).random((2, len(words)))
+        chance = generator(SEED, "orders of faithfulness", text.content).random((2, len(words)))
         weights = one.forward(one.batch([text])).attention[0].detach().double()
         weights = np.array([sum(float(weights[t]) for t in word) for word in words])
         orders = {"": (-weights).argsort(), "[random]": (-chance[0]).argsort()}

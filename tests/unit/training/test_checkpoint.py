@@ -53,7 +53,7 @@ def test_cut_off_while_the_model_is_written(recipe, whole, tmp_path, monkeypatch
         patch.setattr(transformers.BertForSequenceClassification, "save_pretrained", full)
         with pytest.raises(RunError, match=r"^Cannot write .*No space left"):
             finetune(TRAIN, DEV, recipe, out=tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {CHECKPOINT_FILE}
+    assert {path.name for path in tmp_path.iterdir()} == {CHECKPOINT_FILE, ".lock"}
     heard = []
     finetune(TRAIN, DEV, recipe, out=tmp_path, progress=lambda *one: heard.append(one))
     assert not heard  # nothing was left to train

@@ -20,6 +20,7 @@ def lock_folder(folder: Path, option: str = "--out") -> Iterator[None]:
 
     The kernel holds the lock, not the file: a process that is killed leaves none behind.
     """
+    made = not folder.exists()
     with file_errors(f"Cannot write to {folder}"):
         if folder.is_file():
             raise RunError(f"{folder} is a file; {option} must name a folder.")
@@ -34,6 +35,11 @@ def lock_folder(folder: Path, option: str = "--out") -> Iterator[None]:
         with file_errors(f"Cannot write to {folder}"):
             _write_owner(handle)
         yield
+    except BaseException:
+        if made and [one.name for one in folder.iterdir()] == [LOCK_FILE]:
+            (folder / LOCK_FILE).unlink()  # what was refused leaves no folder behind
+            folder.rmdir()
+        raise
     finally:
         os.close(handle)
 

@@ -278,9 +278,9 @@ def parquet_errors(path: Path) -> Iterator[None]:
             "pages and shorter texts."
         ) from why
     except (pa.ArrowException, UnicodeDecodeError) as why:  # the latter from names of columns
-        told = show_message(why)
+        shown = show_message(why)
         raise DataError(
-            f"{_shown(path)} is not a valid Parquet file: {told} Write it again."
+            f"{_shown(path)} is not a valid Parquet file: {shown} Write it again."
         ) from why
 
 

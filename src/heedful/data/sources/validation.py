@@ -13,7 +13,7 @@ from heedful.data.sources.row_schema import BadLine, LeftOut, read_cluster, read
 
 MAX_BAD_PERCENT = 1  # more bad rows are an error
 MAX_LISTED_LINES = 20  # line numbers kept for each reason
-FEWEST_BAD_ROWS = 200  # bad rows of which all are told, before too many end the reading
+FEWEST_BAD_ROWS = 200  # bad rows of which all are reported, before too many end the reading
 COLUMN_CHECK_ROWS = 100  # first rows, in which the required columns must appear
 MOST_COLUMNS_KEPT = 1000  # of those rows, for the error where the required ones are missing
 

@@ -250,8 +250,8 @@ def _check_plan(given: Table) -> dict[str, Any]:
     try:
         tomli_w.dumps({"subject": plan["subject"]})
     except (TypeError, ValueError, RecursionError) as error:
-        told = show_message(error)
-        raise ConfigError(f"subject holds what a plan cannot keep: {told}.") from error
+        shown = show_message(error)
+        raise ConfigError(f"subject holds what a plan cannot keep: {shown}.") from error
     return plan
 
 
