@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Float64
 from torch import Tensor
 
 from heedful.checks.base import Findings
@@ -23,7 +23,7 @@ from heedful.models.batch_context import BatchContext
 from heedful.training.variants.variants import RetrainedVariant, ShuffledLabelsVariant, Variant
 
 WITH_LABELS, LEARNED = "with_labels", "learned"
-OwnScores = tuple[list[Float64[Tensor, "B W"]], Int[Tensor, "B"]]
+OwnScores = tuple[list[Tensor], Tensor]  # (B, W) each, and (B,); B differs between batches
 """Of a batch: every method's scores in the base model, and the class they are for."""
 
 
