@@ -93,7 +93,7 @@ def test_every_measure_is_there_with_its_interval(place):
         "refuted",
         "undecided",
     }
-    assert found.claims["used"].checks == ("necessity",)  # by the swap, nothing else was run
+    assert found.claims["used"].answer == "not tested"  # `influence` decides it, and was not run
     assert "p_equivalent" in found.checks["necessity"].estimates
 
 
